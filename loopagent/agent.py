@@ -1,0 +1,170 @@
+"""An agent in Python: what it is told, which actions it has, what its payload looks like."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from loopagent.action import Action
+from loopagent.core.agent_spec import AgentSpec, PayloadSpec
+from loopagent.errors import ConfigError
+
+
+if TYPE_CHECKING:
+    from loopagent.app import App, RunView
+    from loopagent.ports import Model
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Result(Generic[P]):
+    """How a run ended, or that it waits.
+
+    `status` is `completed`, `failed`, `cancelled` or `waiting`; `reason` says why it failed. `payload` is an
+    instance of the agent's payload type when there is one. `requests` are open requests when it waits.
+    """
+
+    run_id: str
+    status: str
+    message: str
+    payload: P
+    usage: dict[str, Any]
+    reason: str | None = None
+    commands: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    requests: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+
+class Agent(Generic[P]):
+    """An agent.
+
+    Args:
+        name: Lower case letters, digits and hyphens.
+        instructions: What it is told about its job; sent as written.
+        model: `provider:model`, a model object, or None for the host's default.
+        payload: A pydantic model for the payload: its schema must hold at the end, its defaults are the start.
+        actions: Functions decorated with `@action`.
+        spec: The whole definition, instead of the parts above.
+        **options: Further fields of `AgentSpec`, for example `limits` or `approval`.
+
+    Raises:
+        ConfigError: The definition cannot work.
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        instructions: str = "",
+        model: str | Model | None = None,
+        payload: type[P] | None = None,
+        actions: Iterable[Action[..., Any]] = (),
+        spec: AgentSpec | None = None,
+        **options: Any,
+    ) -> None:
+        self.actions = {one.spec.name: one for one in actions}
+        self.model_object = None if isinstance(model, str | None) else model
+        self.payload_type: TypeAdapter[P] | None = None if payload is None else TypeAdapter(payload)
+        if spec is None:
+            options.setdefault("payload", _payload_spec(self.payload_type, payload))
+            spec = _spec(name, instructions, model if isinstance(model, str) else None, self.actions, options)
+        self.spec = spec
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self.spec.name
+
+    @property
+    def input_schema(self) -> dict[str, Any] | None:
+        """What a payload that a caller gives must satisfy, as far as it is known before the run."""
+        schema = self.spec.payload.schema_
+        return None if schema is None else {key: one for key, one in schema.items() if key != "required"}
+
+    async def run(self, message: str, *, payload: Any = None, **options: Any) -> Result[P]:
+        """Run to the end, or until the run waits for a person; nothing is kept afterwards.
+
+        Args:
+            message: The task.
+            payload: Working data to start with.
+            **options: Further arguments of `App.start`.
+        """
+        async with self._app() as app:
+            view = await app.start(self.name, message, payload=payload, **options)
+            return self.result(await app.wait(view.id))
+
+    def run_sync(self, message: str, *, payload: Any = None, **options: Any) -> Result[P]:
+        """The same from synchronous code.
+
+        Raises:
+            RuntimeError: Called inside a running event loop; use `await agent.run(…)` there.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(message, payload=payload, **options))
+        error = "run_sync cannot be used inside a running event loop; use `await agent.run(...)`"
+        raise RuntimeError(error)
+
+    async def stream(self, message: str, *, payload: Any = None, **options: Any) -> AsyncIterator[dict[str, Any]]:
+        """Run and yield the public events, until the run ends or waits for a person."""
+        async with self._app() as app:
+            view = await app.start(self.name, message, payload=payload, **options)
+            async for event in app.events(view.id):
+                yield event
+                if event["type"] == "run.idle" or event["type"] == "run.waiting":
+                    return
+
+    def result(self, view: RunView) -> Result[P]:
+        """A run as a typed result."""
+        public = view.public()
+        return Result(
+            run_id=view.id,
+            status="waiting" if view.state.waiting else view.state.status,
+            message=public["message"] or "",
+            payload=self._typed(view.state.payload),
+            usage=public["usage"],
+            reason=public["reason"],
+            commands=public["commands"],
+            requests=public["requests"],
+        )
+
+    def _typed(self, payload: Any) -> P:
+        if self.payload_type is None:
+            return cast("P", payload)
+        try:
+            return self.payload_type.validate_python(payload)
+        except ValidationError:
+            return cast("P", payload)  # a run that did not complete may hold a payload that does not fit yet
+
+    def _app(self) -> App:
+        from loopagent.app import App  # noqa: PLC0415 - the app imports this module
+
+        return App(agents=[self], recover=False)
+
+
+def _payload_spec(adapter: TypeAdapter[Any] | None, payload: Any) -> PayloadSpec:
+    if adapter is None:
+        return PayloadSpec()
+    initial: Any = None
+    if isinstance(payload, type) and issubclass(payload, BaseModel):
+        try:
+            initial = payload().model_dump(mode="json", by_alias=True)
+        except ValidationError:
+            initial = None  # it has required fields: the run starts empty and must fill them
+    return PayloadSpec(schema_=adapter.json_schema(), initial=initial)
+
+
+def _spec(
+    name: str, instructions: str, model: str | None, actions: dict[str, Action[..., Any]], options: dict[str, Any]
+) -> AgentSpec:
+    specs = tuple(one.spec for one in actions.values())
+    try:
+        return AgentSpec(name=name, instructions=instructions, model=model, actions=specs, **options)
+    except ValidationError as error:
+        message = f"agent {name!r}: {error}"
+        raise ConfigError(message) from error

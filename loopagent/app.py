@@ -1,0 +1,513 @@
+"""The six verbs: start, answer, post and cancel change a run; get and events read it. HTTP and the command line use
+nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from loopagent import resources
+from loopagent.action import Action
+from loopagent.agent import Agent
+from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.effects import AskHuman
+from loopagent.core.events import Answer, CancelRequested, Delivery, Event, MessagePosted, Settled
+from loopagent.core.jsonable import NotJsonError, to_jsonable
+from loopagent.core.loop_state import LoopState, ask_public, loop_state
+from loopagent.core.outcome import Outcome
+from loopagent.core.people import read_answer, request_id
+from loopagent.core.schema_check import schema_problems
+from loopagent.core.state import RunState
+from loopagent.core.text import clean_json, clean_text
+from loopagent.errors import ConfigError, RequestError
+from loopagent.models import open_model
+from loopagent.ports import Model, RequestRow, RunRow, Snapshot, Store
+from loopagent.runtime.attempts import RetryPolicy
+from loopagent.runtime.bus import Bus
+from loopagent.runtime.engine import Engine
+from loopagent.runtime.invoke import Invoker
+from loopagent.runtime.leases import Leases, owner_name
+from loopagent.runtime.perform import Performer
+from loopagent.stores import open_store
+
+
+TERMINAL = frozenset({"run.completed", "run.failed", "run.cancelled"})
+PAGE = 1000
+POLL_SECONDS = 1.0
+DEFAULT_MODEL_VARIABLE = "LOOPAGENT_MODEL"
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run as callers see it."""
+
+    state: RunState
+    seq: int
+    loop: LoopState
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.state.id
+
+    def public(self) -> dict[str, Any]:
+        """The run as camelCase JSON; its loop state is in every answer."""
+        state = self.state
+        result = state.result
+        return {
+            "id": state.id,
+            "rootRunId": state.root_id,
+            "agent": state.spec.name,
+            "model": state.model,
+            "status": state.status,
+            "state": self.loop.public(),
+            "turn": state.turn,
+            "payload": state.payload,
+            "message": result.message if result else None,
+            "reason": result.reason if result else None,
+            "commands": list(result.commands) if result else [],
+            "requests": [ask_public(state, one) for one in state.asks],
+            "usage": state.usage.public(),
+            "activeSeconds": round(state.active_ms / 1000.0, 3),
+            "seq": self.seq,
+        }
+
+
+class App:
+    """Agents, a store and the engine that runs them.
+
+    Args:
+        agents: The agents that may be run.
+        store: A store, or its URL: `sqlite:///runs.db`, `memory://`.
+        model: `provider:model` for agents that name none; default: the environment's `LOOPAGENT_MODEL`.
+        env: Where keys and defaults come from; default: the process environment.
+        base_dir: What relative paths in model names are relative to.
+        retry: How failed model calls are repeated.
+        clock: Seconds since the epoch; tests give their own.
+        recover: Whether to take up runs that an earlier process left in the middle.
+    """
+
+    def __init__(
+        self,
+        *,
+        agents: Iterable[Agent[Any]] = (),
+        store: Store | str = "memory://",
+        model: str | None = None,
+        env: Mapping[str, str] | None = None,
+        base_dir: Path | None = None,
+        retry: RetryPolicy | None = None,
+        clock: Callable[[], float] = time.time,  # noqa: TID251 - the one place that hands out the real clock
+        recover: bool = True,
+    ) -> None:
+        self.agents: dict[str, Agent[Any]] = {}
+        for agent in agents:
+            self.add(agent)
+        self.store = open_store(store) if isinstance(store, str) else store
+        self.env = os.environ if env is None else env
+        self._default_model = model or self.env.get(DEFAULT_MODEL_VARIABLE)
+        self._base_dir = base_dir
+        self._recover = recover
+        self._clock = clock
+        self.bus = Bus()
+        self._invoker = Invoker()
+        self._performer = Performer(
+            store=self.store,
+            bus=self.bus,
+            invoker=self._invoker,
+            template=resources.prompt("system.md.j2"),
+            open_model=self._open_model,
+            action_of=self._action_of,
+            retry=retry,
+        )
+        self._leases = Leases(self.store, owner_name(secrets.token_hex(4)), clock)
+        self.engine = Engine(
+            store=self.store, performer=self._performer, bus=self.bus, leases=self._leases, clock=clock
+        )
+        self._background: list[asyncio.Task[None]] = []
+        self.closing = False
+
+    def add(self, agent: Agent[Any]) -> None:
+        """Make an agent known.
+
+        Raises:
+            ConfigError: Another agent has this name.
+        """
+        if self.agents.setdefault(agent.name, agent) is not agent:
+            message = f"there are two agents named {agent.name!r}; rename one"
+            raise ConfigError(message)
+
+    async def __aenter__(self) -> Self:
+        """Open the store and take up what was left in the middle."""
+        await self.store.open()
+        self._background.append(asyncio.create_task(self._leases.renew(), name="leases"))
+        if self._recover:
+            await self.engine.recover()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Stop working; what is pending stays pending for the next start."""
+        self.closing = True
+        self.bus.wake_all()
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        await self.engine.aclose()
+        await self._leases.aclose()
+        await self._performer.aclose()
+        await self._invoker.aclose()
+        await self.store.aclose()
+
+    def now(self) -> float:
+        """Seconds since the epoch, by the app's clock."""
+        return self._clock()
+
+    # ------------------------------------------------------------------ write
+
+    async def start(
+        self,
+        agent: str,
+        message: str,
+        *,
+        payload: Any = None,
+        model: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        limits: dict[str, Any] | None = None,
+        by: str = "client",
+    ) -> RunView:
+        """Start a run.
+
+        Args:
+            agent: Name of the agent.
+            message: The task.
+            payload: Working data to start with; None takes the agent's initial payload.
+            model: Another model than the agent's, if the agent allows that.
+            metadata: Anything JSON to find the run by; never shown to a model.
+            limits: Limits that replace the agent's, by their camelCase or Python name.
+            by: Who starts it.
+
+        Raises:
+            RequestError: `unknown_agent`, `invalid_message`, `invalid_payload`, `no_model`, `model_override`,
+                `invalid_limits`.
+        """
+        known = self.agents.get(agent)
+        if known is None:
+            listed = ", ".join(sorted(self.agents)) or "none"
+            raise RequestError("unknown_agent", f"There is no agent {agent!r}; known: {listed}.", status=404)
+        spec = _with_limits(known.spec, limits)
+        run_id = f"run_{secrets.token_hex(8)}"
+        state = RunState(
+            id=run_id,
+            root_id=run_id,
+            spec=spec,
+            model=self._choose_model(spec, model),
+            payload=_payload(known, payload),
+        )
+        await self.engine.create(state, _message(message, spec), by=by, metadata=metadata)
+        return await self.get(run_id)
+
+    async def answer(
+        self,
+        request: str,
+        *,
+        decision: str,
+        values: dict[str, Any] | None = None,
+        edited: Any = None,
+        feedback: str = "",
+        revision: int | None = None,
+        content_hash: str | None = None,
+        by: str = "client",
+    ) -> RunView:
+        """Answer a request; the first answer wins.
+
+        Args:
+            request: Id of the request.
+            decision: `approve`, `reject`, `answer` or `terminate`, as the request allows.
+            values: Form values by question id.
+            edited: Parameters to run instead of those shown.
+            feedback: Text for the model.
+            revision: Revision that was seen; a stale one is refused.
+            content_hash: Content hash that was seen; a stale one is refused.
+            by: Who answers.
+
+        Raises:
+            RequestError: `unknown_request` (404), `already_resolved` or `stale` (409), `gone` (410),
+                `invalid_answer` (422).
+        """
+        run_id, _, effect_id = request.partition(":")
+        stored = await self.store.request(request)
+        if stored is None:
+            raise RequestError("unknown_request", f"There is no request {request!r}.", status=404)
+        given = Answer(
+            decision=decision,  # type: ignore[arg-type]  # checked against what the request allows
+            values=clean_json(values or {}),
+            edited=clean_json(edited),
+            feedback=clean_text(feedback),
+            by=clean_text(by),
+        )
+
+        def decide(state: RunState) -> list[Event]:
+            ask = state.pending.get(effect_id)
+            if not isinstance(ask, AskHuman):
+                raise _not_open(stored)
+            _check_seen(ask, revision, content_hash)
+            body, problems = read_answer(ask, given)
+            if problems:
+                errors = [{"pointer": "/" + one.path.replace(".", "/"), "detail": one.message} for one in problems]
+                listed = "; ".join(f"{one.path}: {one.message}" for one in problems)
+                raise RequestError("invalid_answer", f"The answer does not fit: {listed}.", errors=errors)
+            return [Settled(effect_id, Outcome.done(body), self._clock())]
+
+        await self.engine.deliver(run_id, decide)
+        return await self.get(run_id)
+
+    async def post(self, run_id: str, text: str, *, delivery: Delivery = "queue", by: str = "client") -> RunView:
+        """Say something to a run: it answers an open question, else waits for a turn boundary.
+
+        Args:
+            run_id: The run.
+            text: What to say.
+            delivery: `queue` waits at the back; `steer` goes to the front and aborts the model call under way.
+            by: Who says it.
+
+        Raises:
+            RequestError: `unknown_run` (404), `run_ended` (409), `invalid_message` (422), `too_many_messages` (429).
+        """
+
+        def decide(state: RunState) -> list[Event]:
+            if state.ended:
+                raise RequestError("run_ended", f"The run has ended ({state.status}); start a new one.", status=409)
+            most = state.spec.limits.max_queued_messages
+            if len(state.mail) >= most:
+                raise RequestError("too_many_messages", f"{most} messages are waiting already.", status=429, retryable=True)
+            partial = self.engine.partial(run_id) if delivery == "steer" else ""
+            return [MessagePosted(_message(text, state.spec), self._clock(), delivery, by, partial)]
+
+        await self.engine.deliver(run_id, decide)
+        return await self.get(run_id)
+
+    async def cancel(self, run_id: str, *, reason: str = "", by: str = "client") -> RunView:
+        """Stop a run and everything it is doing; an ended run stays as it is.
+
+        Raises:
+            RequestError: `unknown_run` (404).
+        """
+        await self.engine.deliver(run_id, lambda _: [CancelRequested(self._clock(), clean_text(reason), by)])
+        return await self.get(run_id)
+
+    async def resume(self, run_id: str) -> RunView:
+        """Take up a run that another process left in the middle; nothing happens to one that goes on anyway.
+
+        Raises:
+            RequestError: `unknown_run` (404).
+        """
+        await self.engine.resume(run_id)
+        return await self.get(run_id)
+
+    async def delete(self, run_id: str) -> None:
+        """Remove an ended run and everything that belongs to it.
+
+        Raises:
+            RequestError: `unknown_run` (404), `run_active` (409).
+        """
+        view = await self.get(run_id)
+        if not view.state.ended:
+            raise RequestError("run_active", "The run is still going on; cancel it first.", status=409)
+        await self.store.delete(run_id)
+
+    # ------------------------------------------------------------------ read
+
+    async def get(self, run_id: str) -> RunView:
+        """The run as it is now.
+
+        Raises:
+            RequestError: `unknown_run` (404).
+        """
+        snapshot = await self.store.load(run_id)
+        if snapshot is None:
+            raise RequestError("unknown_run", f"There is no run {run_id!r}.", status=404)
+        return self._view(snapshot)
+
+    def _view(self, snapshot: Snapshot) -> RunView:
+        loop = loop_state(snapshot.state)
+        if loop.state == "running" and self.engine.partial(snapshot.state.id):
+            loop = replace(loop, state="streaming")
+        return RunView(snapshot.state, snapshot.seq, loop)
+
+    async def wait(self, run_id: str, *, timeout_seconds: float | None = None) -> RunView:
+        """Wait until the run ends or waits for people, or the time is over."""
+        deadline = None if timeout_seconds is None else self._clock() + timeout_seconds
+        while True:
+            left = None if deadline is None else max(0.0, deadline - self._clock())
+            await self.engine.idle(run_id, left)
+            view = await self.get(run_id)
+            resting = view.state.ended or view.state.waiting
+            if resting or self.closing or (deadline is not None and self._clock() >= deadline):
+                return view
+            await asyncio.sleep(0.05 if left is None else min(0.05, left))
+
+    async def events(self, run_id: str, *, after: int = 0, live: bool = True) -> AsyncIterator[dict[str, Any]]:
+        """Public events of a run, first those stored after `after`, then as they happen, until it ends.
+
+        Ephemeral ones (`reply.delta`, `action.progress`, `run.idle`) have no `seq` and come only live.
+
+        Raises:
+            RequestError: `unknown_run` (404).
+        """
+        await self.get(run_id)
+        subscription = self.bus.subscribe(run_id)
+        try:
+            async with aclosing(self._stored(run_id, after)) as stored:
+                async for event in stored:
+                    after = event["seq"]
+                    yield event
+                    if event["type"] in TERMINAL and event["runId"] == run_id:
+                        return
+            while live and not self.closing:
+                arrived = await subscription.get(POLL_SECONDS)
+                if not arrived or subscription.lost or _gap(arrived, after):
+                    if subscription.lost:
+                        self.bus.unsubscribe(subscription)
+                        subscription = self.bus.subscribe(run_id)
+                    arrived = [*[one async for one in self._stored(run_id, after)], *_ephemeral(arrived)]
+                for event in arrived:
+                    if "seq" in event and event["seq"] <= after:
+                        continue
+                    after = event.get("seq", after)
+                    yield event
+                    if event["type"] in TERMINAL and event["runId"] == run_id:
+                        return
+        finally:
+            self.bus.unsubscribe(subscription)
+
+    async def _stored(self, run_id: str, after: int) -> AsyncIterator[dict[str, Any]]:
+        while page := await self.store.events(run_id, after=after, limit=PAGE):
+            for event in page:
+                yield event
+            after = page[-1]["seq"]
+            if len(page) < PAGE:
+                return
+
+    async def runs(
+        self, *, agent: str | None = None, status: str | None = None, cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[RunRow], str | None]:
+        """A page of runs, newest first, and the next cursor."""
+        return await self.store.runs(agent=agent, status=status, cursor=cursor, limit=limit)
+
+    async def requests(
+        self, *, status: str | None = "open", run_id: str | None = None, cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[RequestRow], str | None]:
+        """A page of requests to people, oldest first, and the next cursor."""
+        return await self.store.requests(status=status, run_id=run_id, cursor=cursor, limit=limit)
+
+    # ------------------------------------------------------------------ what the engine asks for
+
+    def _choose_model(self, spec: AgentSpec, wanted: str | None) -> str:
+        if wanted is not None and wanted != spec.model and not spec.allow_model_override:
+            raise RequestError("model_override", f"Agent {spec.name!r} does not let a caller choose the model.")
+        name = wanted or spec.model or self._default_model
+        agent = self.agents[spec.name]
+        if name is None and agent.model_object is None:
+            raise RequestError(
+                "no_model",
+                f"Agent {spec.name!r} names no model: set `model` in its definition, pass one, or set "
+                f"{DEFAULT_MODEL_VARIABLE}.",
+            )
+        if wanted is None and agent.model_object is not None:
+            return f"object:{spec.name}"
+        if name is None:
+            raise RequestError("no_model", f"Agent {spec.name!r} names no model.")
+        self._check_model(name)
+        return name
+
+    def _check_model(self, name: str) -> None:
+        try:
+            self._performer.open(name)
+        except ConfigError as error:
+            raise RequestError("no_model", str(error)) from error
+
+    def _open_model(self, name: str) -> Model:
+        kind, _, rest = name.partition(":")
+        if kind == "object":
+            agent = self.agents.get(rest)
+            if agent is None or agent.model_object is None:
+                message = f"the model object of agent {rest!r} is not here; start the process that defines it"
+                raise ConfigError(message)
+            return agent.model_object
+        return open_model(name, env=self.env, base_dir=self._base_dir)
+
+    def _action_of(self, agent: str, name: str) -> Action[..., Any] | None:
+        known = self.agents.get(agent)
+        return known.actions.get(name) if known is not None else None
+
+
+def _with_limits(spec: AgentSpec, limits: dict[str, Any] | None) -> AgentSpec:
+    if not limits:
+        return spec
+    try:
+        merged = spec.limits.model_validate({**spec.limits.model_dump(by_alias=True), **limits})
+    except ValueError as error:
+        raise RequestError("invalid_limits", f"The limits are not valid: {error}") from error
+    return spec.model_copy(update={"limits": merged})
+
+
+def _message(text: str, spec: AgentSpec) -> str:
+    most = spec.limits.max_message_chars
+    if not text.strip():
+        raise RequestError("invalid_message", "The message is empty.", errors=[{"pointer": "/message", "detail": "empty"}])
+    if len(text) > most:
+        raise RequestError("invalid_message", f"The message has {len(text)} characters; at most {most} are taken.")
+    return clean_text(text)
+
+
+def _payload(agent: Agent[Any], given: Any) -> Any:
+    """The payload a run starts with: the caller's or the agent's, as plain JSON."""
+    spec = agent.spec
+    if given is None:
+        initial = spec.payload.initial
+        return {} if initial is None else initial
+    try:
+        payload = to_jsonable(given)
+    except NotJsonError as error:
+        raise RequestError("invalid_payload", f"The payload is not JSON: {error}") from error
+    schema = agent.input_schema
+    problems = schema_problems(schema, payload, "payload") if schema is not None else []
+    if problems:
+        errors = [{"pointer": "/" + one.path.replace(".", "/"), "detail": one.message} for one in problems]
+        raise RequestError("invalid_payload", "The payload does not fit the agent's schema.", errors=errors)
+    return payload
+
+
+def _not_open(stored: RequestRow) -> RequestError:
+    if stored.status == "cancelled":
+        return RequestError("gone", "The request was closed: its run no longer needs an answer.", status=410)
+    if stored.status == "expired":
+        return RequestError("gone", "The request has expired.", status=410)
+    said = (stored.resolution or {}).get("decision", "answered")
+    return RequestError("already_resolved", f"The request was answered already: {said}.", status=409)
+
+
+def _check_seen(ask: AskHuman, revision: int | None, content_hash: str | None) -> None:
+    stale_revision = revision is not None and revision != ask.revision
+    stale_content = content_hash is not None and content_hash != ask.content_hash
+    if stale_revision or stale_content:
+        raise RequestError("stale", "The request has changed since it was shown; look at it again.", status=409)
+
+
+def _gap(events: list[dict[str, Any]], after: int) -> bool:
+    """Whether stored events between `after` and these were missed."""
+    first = next((one["seq"] for one in events if "seq" in one and one["seq"] > after), None)
+    return first is not None and first != after + 1
+
+
+def _ephemeral(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [one for one in events if "seq" not in one]
+
+
+__all__ = ["App", "RunView", "request_id"]

@@ -1,0 +1,146 @@
+"""The commands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from loopagent import resources
+from loopagent.app import App
+from loopagent.cli import manage, tools
+from loopagent.cli.output import err, out
+from loopagent.cli.session import Output, drive, run_async, terminal_answerer
+from loopagent.errors import ConfigError
+from loopagent.project import Project, load_project
+
+
+cli = typer.Typer(
+    name="loopagent",
+    help="Run loop agents: durable, explainable, one JSON reply a turn.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+cli.add_typer(manage.runs, name="runs")
+cli.add_typer(manage.requests, name="requests")
+cli.add_typer(tools.agents, name="agents")
+cli.add_typer(tools.schemas, name="schemas")
+cli.add_typer(tools.reply, name="reply")
+ProjectDir = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
+Database = Annotated[str | None, typer.Option("--db", help="Where runs are kept: a file or a store URL.")]
+
+
+@cli.command()
+def run(
+    agent: Annotated[str, typer.Argument(help="Name of the agent.")],
+    message: Annotated[str, typer.Argument(help="The task; - reads it from standard input.")],
+    project: ProjectDir = Path(),
+    model: Annotated[str | None, typer.Option(help="provider:model, scripted:FILE or http://HOST/v1#NAME.")] = None,
+    payload: Annotated[Path | None, typer.Option(help="JSON file with the payload to start with.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Set a payload value: path=JSON or text.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON at its end.")] = False,
+    as_events: Annotated[bool, typer.Option("--events", help="Print every event as a line of JSON.")] = False,
+    db: Database = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Working time the run may take.")] = None,
+) -> None:
+    """Run an agent to its end, or to its first question when nobody is at the terminal."""
+    loaded = load_project(project)
+    output: Output = "json" if as_json else "events" if as_events else "timeline"
+    start = _payload(payload, set_ or [])
+    task = sys.stdin.read() if message == "-" else message
+    limits = None if max_seconds is None else {"maxSeconds": max_seconds}
+
+    async def work() -> int:
+        async with open_app(loaded, db, recover=False) as app:
+            view = await app.start(agent, task, payload=start, model=model, limits=limits)
+            return await drive(app, view, output=output, answer=None if as_json else terminal_answerer())
+
+    run_async(work())
+
+
+@cli.command()
+def demo(
+    headless: Annotated[bool, typer.Option(help="Run it here to its end, answering by itself.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8080,
+) -> None:
+    """Try it: a bundled project with a scripted model, real actions over a real data file, no network."""
+    loaded = load_project(resources.folder("examples") / "demo")
+    if headless:
+        run_async(tools.headless_demo(loaded))
+        return
+    out.print("Start a run from another terminal:")
+    out.print(f"  curl -s localhost:{port}/api/v1/runs?wait=5 -H 'content-type: application/json' \\")
+    out.print('    -d \'{"agent": "order-analyst", "message": "Which orders are late, and in which region?"}\'')
+    tools.serve_forever(open_app(loaded, "memory://"), "127.0.0.1", port)
+
+
+@cli.command()
+def serve(
+    project: ProjectDir = Path(),
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8080,
+    db: Database = None,
+) -> None:
+    """Serve the HTTP API of a project and run its agents in this process."""
+    loaded = load_project(project)
+    tools.serve_forever(open_app(loaded, db or loaded.settings.db or "runs.db"), host, port)
+
+
+@cli.command()
+def init(folder: Annotated[Path, typer.Argument(help="Folder to make.")]) -> None:
+    """Make a project that runs."""
+    tools.make_project(folder)
+
+
+def open_app(project: Project, db: str | None, *, recover: bool = True) -> App:
+    """The app of a project, over a store that may be given as a file name."""
+    url = db or project.settings.db or "memory://"
+    return App(
+        agents=project.agents.values(),
+        store=url if "://" in url else f"sqlite:///{url}",
+        model=project.settings.model,
+        base_dir=project.folder,
+        recover=recover,
+    )
+
+
+def _payload(file: Path | None, settings: list[str]) -> Any:
+    """The payload to start with, from a file and from `path=value` options."""
+    payload: Any = None
+    if file is not None:
+        try:
+            payload = json.loads(file.read_text(encoding="utf-8-sig"))
+        except (OSError, ValueError) as error:
+            message = f"{file}: the payload cannot be read as JSON: {error}"
+            raise ConfigError(message) from error
+    for one in settings:
+        path, separator, text = one.partition("=")
+        if not separator or not path:
+            message = f"--set {one!r}: must be path=value, for example --set customer.name=Ann"
+            raise ConfigError(message)
+        payload = _set(payload, path.split("."), _value(text))
+    return payload
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _set(payload: Any, path: list[str], value: Any) -> Any:
+    if payload is not None and not isinstance(payload, dict):
+        message = f"--set {'.'.join(path)}: the payload is not an object there"
+        raise ConfigError(message)
+    inner = value if len(path) == 1 else _set((payload or {}).get(path[0]), path[1:], value)
+    return {**(payload or {}), path[0]: inner}
+
+
+def note(text: str) -> None:
+    """A remark on standard error."""
+    err.print(text)

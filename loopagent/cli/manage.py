@@ -1,0 +1,285 @@
+"""Looking after runs and requests that are kept in a store."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from loopagent.app import App, RunView
+from loopagent.cli.output import out, print_json, short, show_event, table
+from loopagent.cli.session import drive, run_async, terminal_answerer
+from loopagent.errors import ConfigError
+from loopagent.project import load_project
+
+
+runs = typer.Typer(help="Runs: list, show, events, turns, resume, cancel, delete.", no_args_is_help=True)
+requests = typer.Typer(help="Requests to people: list, show, answer.", no_args_is_help=True)
+Project = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
+Database = Annotated[str | None, typer.Option("--db", help="Where runs are kept: a file or a store URL.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+RunId = Annotated[str, typer.Argument(help="Id of the run.")]
+Work = Callable[[App], Awaitable[int]]
+
+
+def with_app(project: Path, db: str | None, work: Work) -> None:
+    """Open the project's app without taking up its runs, do something with it, exit with its code."""
+    from loopagent.cli.main import open_app  # noqa: PLC0415 - main imports this module
+
+    loaded = load_project(project)
+    url = db or loaded.settings.db or "runs.db"
+    if "://" not in url and not Path(url).exists():
+        message = f"there is no database {url!r}; name it with --db"
+        raise ConfigError(message)
+
+    async def opened() -> int:
+        async with open_app(loaded, url, recover=False) as app:
+            return await work(app)
+
+    run_async(opened())
+
+
+@runs.command("list")
+def list_runs(
+    project: Project = Path(),
+    db: Database = None,
+    as_json: AsJson = False,
+    agent: Annotated[str | None, typer.Option(help="Only runs of this agent.")] = None,
+    status: Annotated[str | None, typer.Option(help="running, completed, failed or cancelled.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
+) -> None:
+    """List runs, newest first."""
+
+    async def work(app: App) -> int:
+        rows, _ = await app.runs(agent=agent, status=status, limit=limit)
+        if as_json:
+            print_json([{name: getattr(one, name) for name in one.__dataclass_fields__} for one in rows])
+            return 0
+        shown = [(one.id, one.agent, one.status, one.state, str(one.turn), _ago(one.updated_at), short(one.title, 50)) for one in rows]
+        table(("run", "agent", "status", "state", "turns", "changed", "task"), shown)
+        return 0
+
+    with_app(project, db, work)
+
+
+@runs.command("show")
+def show_run(run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False) -> None:
+    """Show a run."""
+
+    async def work(app: App) -> int:
+        view = await app.get(run_id)
+        if as_json:
+            print_json(view.public())
+        else:
+            _show(view)
+        return 0
+
+    with_app(project, db, work)
+
+
+@runs.command("events")
+def show_events(
+    run_id: RunId,
+    project: Project = Path(),
+    db: Database = None,
+    as_json: AsJson = False,
+    after: Annotated[int, typer.Option(min=0, help="Only events with a larger number.")] = 0,
+) -> None:
+    """Print what happened in a run, in order."""
+
+    async def work(app: App) -> int:
+        async for event in app.events(run_id, after=after, live=False):
+            (print_json if as_json else show_event)(event)
+        return 0
+
+    with_app(project, db, work)
+
+
+@runs.command("turns")
+def count_turns(run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False) -> None:
+    """List a run's planner calls: one line a turn, and what each turn's reply decided."""
+
+    async def work(app: App) -> int:
+        turns: dict[int, dict[str, Any]] = {}
+        async for event in app.events(run_id, live=False):
+            _note_turn(turns, event)
+        if as_json:
+            print_json(list(turns.values()))
+            return 0
+        rows = [(str(one["turn"]), one["reply"], one["outcome"], short(one["message"], 60)) for one in turns.values()]
+        table(("turn", "reply", "outcome", "message"), rows)
+        return 0
+
+    with_app(project, db, work)
+
+
+@runs.command("resume")
+def resume_run(run_id: RunId, project: Project = Path(), db: Database = None) -> None:
+    """Go on with a run that was left in the middle, to its end or its next question."""
+
+    async def work(app: App) -> int:
+        view = await app.resume(run_id)
+        return await drive(app, view, output="timeline", answer=terminal_answerer())
+
+    with_app(project, db, work)
+
+
+@runs.command("cancel")
+def cancel_run(
+    run_id: RunId,
+    project: Project = Path(),
+    db: Database = None,
+    reason: Annotated[str, typer.Option(help="Why.")] = "",
+) -> None:
+    """Stop a run."""
+
+    async def work(app: App) -> int:
+        _show(await app.cancel(run_id, reason=reason, by="human"))
+        return 0
+
+    with_app(project, db, work)
+
+
+@runs.command("delete")
+def delete_run(run_id: RunId, project: Project = Path(), db: Database = None) -> None:
+    """Remove an ended run with everything that belongs to it."""
+
+    async def work(app: App) -> int:
+        await app.delete(run_id)
+        out.print(f"{run_id} removed")
+        return 0
+
+    with_app(project, db, work)
+
+
+@requests.command("list")
+def list_requests(
+    project: Project = Path(),
+    db: Database = None,
+    as_json: AsJson = False,
+    status: Annotated[str, typer.Option(help="open, resolved, cancelled, expired or all.")] = "open",
+) -> None:
+    """List requests, oldest first."""
+
+    async def work(app: App) -> int:
+        rows, _ = await app.requests(status=None if status == "all" else status, limit=200)
+        if as_json:
+            print_json([{name: getattr(one, name) for name in one.__dataclass_fields__} for one in rows])
+            return 0
+        shown = [(one.id, one.agent, one.status, one.body["kind"], short(one.body["title"], 60)) for one in rows]
+        table(("request", "agent", "status", "kind", "title"), shown)
+        return 0
+
+    with_app(project, db, work)
+
+
+@requests.command("show")
+def show_request(
+    request_id: Annotated[str, typer.Argument()], project: Project = Path(), db: Database = None
+) -> None:
+    """Show one request as JSON."""
+
+    async def work(app: App) -> int:
+        found = await app.store.request(request_id)
+        if found is None:
+            message = f"there is no request {request_id!r}"
+            raise ConfigError(message)
+        print_json({name: getattr(found, name) for name in found.__dataclass_fields__})
+        return 0
+
+    with_app(project, db, work)
+
+
+@requests.command("answer")
+def answer_request(
+    request_id: Annotated[str, typer.Argument()],
+    approve: Annotated[bool, typer.Option("--approve", help="Approve what is shown.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="Refuse it.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop the run.")] = False,
+    feedback: Annotated[str, typer.Option(help="Text for the agent; alone it answers a question.")] = "",
+    value: Annotated[list[str] | None, typer.Option("--value", help="A form value: id=JSON or text.")] = None,
+    edited: Annotated[str | None, typer.Option(help="With --approve: parameters to run instead, as JSON.")] = None,
+    project: Project = Path(),
+    db: Database = None,
+) -> None:
+    """Answer a request, and go on with its run here to its end or its next question."""
+    decision = _decision(approve=approve, reject=reject, stop=stop)
+    values = _values(value or [])
+
+    async def work(app: App) -> int:
+        changed = None if edited is None else _json(edited, "--edited")
+        view = await app.answer(
+            request_id, decision=decision, values=values, feedback=feedback, edited=changed, by="human"
+        )
+        return await drive(app, view, output="timeline", answer=terminal_answerer())
+
+    with_app(project, db, work)
+
+
+def _decision(*, approve: bool, reject: bool, stop: bool) -> str:
+    if approve + reject + stop > 1:
+        message = "give one of --approve, --reject and --stop"
+        raise ConfigError(message)
+    return "approve" if approve else "reject" if reject else "terminate" if stop else "answer"
+
+
+def _values(texts: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for one in texts:
+        key, separator, text = one.partition("=")
+        if not separator:
+            message = f"--value {one!r}: must be id=value"
+            raise ConfigError(message)
+        try:
+            values[key] = json.loads(text)
+        except ValueError:
+            values[key] = text
+    return values
+
+
+def _json(text: str, name: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        message = f"{name}: not JSON: {error}"
+        raise ConfigError(message) from error
+
+
+def _show(view: RunView) -> None:
+    public = view.public()
+    for key in ("id", "agent", "model", "status", "reason", "turn", "message"):
+        if public[key] not in (None, ""):
+            out.print(f"{key:>9}: ", end="")
+            out.print(str(public[key]), markup=False)
+    out.print(f"{'state':>9}: {public['state']['state']}")
+    out.print(f"{'payload':>9}: ", end="")
+    print_json(public["payload"])
+    for one in public["requests"]:
+        out.print(f"{'waits for':>9}: {one['requestId']} {one['title']}", markup=False)
+
+
+def _note_turn(turns: dict[int, dict[str, Any]], event: dict[str, Any]) -> None:
+    turn = event.get("turn")
+    kind, data = event["type"], event["data"]
+    if kind == "turn.started":
+        turns[turn] = {"turn": turn, "reply": "", "outcome": "", "message": ""}
+    elif kind == "reply.received":
+        turns[turn] |= {"reply": data["type"], "message": data.get("message", "")}
+    elif kind == "reply.rejected":
+        turns[turn] |= {"reply": "refused", "message": "; ".join(one["message"] for one in data["problems"])}
+    elif kind == "reply.truncated":
+        turns[turn] |= {"reply": "truncated"}
+    elif kind == "turn.ended":
+        turns[turn] |= {"outcome": data["outcome"]}
+
+
+def _ago(at: float) -> str:
+    seconds = max(0, int(time.time() - at))  # noqa: TID251 - for a person to read
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} s ago"

@@ -1,0 +1,120 @@
+"""How runs look in a terminal: one line an event, colours only where a terminal is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+MAX_VALUE_CHARS = 160
+Json = dict[str, Any]
+
+
+def fail(message: str, details: Sequence[str] = ()) -> None:
+    """Say on standard error what went wrong."""
+    err.print(Text(f"error: {message}", style="red"))
+    for one in details:
+        err.print(Text(f"  {one}"))
+
+
+def print_json(value: Any) -> None:
+    """A value as JSON on standard output, on one line when it goes to another program."""
+    indent = 2 if sys.stdout.isatty() else None
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
+    sys.stdout.flush()
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Rows under headings."""
+    made = Table(*columns, box=None, pad_edge=False)
+    for row in rows:
+        made.add_row(*(Text(one) for one in row))
+    out.print(made)
+
+
+def short(value: Any, most: int = MAX_VALUE_CHARS) -> str:
+    """A value on one line, cut where it is long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def show_event(event: Json) -> None:
+    """One event as a line of the timeline; types that would only repeat others are left out."""
+    say = LINES.get(event["type"])
+    if say is None:
+        return
+    line = say(event["data"])
+    turn = event.get("turn")
+    mark = f"{turn:>3} " if turn is not None else "    "
+    text = Text(mark, style="dim")
+    text.append(f"{event['type']:<18} ", style=STYLES.get(event["type"].partition(".")[0], ""))
+    text.append(line)
+    out.print(text)
+
+
+STYLES = {
+    "run": "bold",
+    "turn": "dim",
+    "reply": "cyan",
+    "action": "green",
+    "request": "yellow",
+    "payload": "magenta",
+    "guard": "red",
+    "model": "red",
+}
+
+
+def _patch(data: Json) -> str:
+    return "; ".join(f"{one['op']} {one['path'] or '/'} {short(one.get('value', ''), 60)}" for one in data["patch"])
+
+
+def _completed(data: Json) -> str:
+    if data["ok"]:
+        return f"{data['action']} ok in {data['durationMs']:.0f} ms: {short(data.get('result'))}"
+    return f"{data['action']} failed: {data['error']['code']}: {short(data['error']['message'])}"
+
+
+def _problems(data: Json) -> str:
+    return "; ".join(f"{one['path'] or 'reply'}: {one['message']}" for one in data["problems"])
+
+
+def _received(data: Json) -> str:
+    return f"{data['type']}" + (f": {short(data['message'])}" if data.get("message") else "")
+
+
+LINES: dict[str, Callable[[Json], str]] = {
+    "run.created": lambda data: f"{data['agent']} ({data['model']}): {short(data['message'])}",
+    "run.waiting": lambda data: f"waits for {len(data['requests'])} answer(s)",
+    "run.resumed": lambda data: "goes on",
+    "run.message_queued": lambda data: f"{data['delivery']}: {short(data['text'])}",
+    "run.completed": lambda data: short(data["message"]),
+    "run.failed": lambda data: f"{data['reason']}: {short(data['message'])}",
+    "run.cancelled": lambda data: f"by {data['by']}: {short(data['reason'])}",
+    "turn.started": lambda data: "asking the model",
+    "reply.received": _received,
+    "reply.rejected": _problems,
+    "reply.truncated": lambda data: "cut off; nothing of it was used",
+    "model.retry": lambda data: f"attempt {data['attempt']} failed ({data['kind']}); again in {data['delayMs']} ms",
+    "action.started": lambda data: f"{data['action']} {short(data['params'])}",
+    "action.completed": _completed,
+    "action.rejected": lambda data: f"{data['action']}: {short(data['reason'])}",
+    "request.created": lambda data: f"{data['kind']}: {data['title']} {short(data.get('text', ''))}",
+    "request.resolved": lambda data: f"{data['decision']} by {data['by']} {short(data.get('feedback', ''))}",
+    "request.cancelled": lambda data: data["reason"],
+    "payload.changed": _patch,
+    "scratchpad.changed": lambda data: f"{len(data['tasks'])} task(s); {short(data['notes'])}",
+    "artifact.created": lambda data: f"{data['handle']}: {data['chars']} characters of {data['callId']}",
+    "guard.nudged": lambda data: data["reason"],
+    "guard.mistake": lambda data: f"{data['count']} in a row",
+    "guard.repeated": lambda data: f"the same step {data['count']} times",
+    "guard.limit": lambda data: f"{data['limit']}: {data['value']:g} of {data['maximum']:g}",
+}

@@ -1,0 +1,171 @@
+"""Driving one run from a terminal: show its events, put its questions, and end with the right exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+import typer
+from rich.prompt import Prompt
+
+from loopagent.app import App, RunView
+from loopagent.cli.output import err, out, print_json, show_event
+from loopagent.errors import RequestError
+
+
+Json = dict[str, Any]
+Output = Literal["timeline", "json", "events"]
+EXIT = {"completed": 0, "failed": 1, "cancelled": 4}
+EXIT_WAITING = 3
+EXIT_TIME_LIMIT = 124
+Answerer = Callable[[App, RunView], Any]
+
+
+def exit_code(view: RunView) -> int:
+    """The exit code that says how a run stands; never 0 for one that did not complete."""
+    state = view.state
+    if not state.ended:
+        return EXIT_WAITING
+    if state.result is not None and state.result.detail.get("limit") == "maxSeconds":
+        return EXIT_TIME_LIMIT
+    return EXIT[state.status]
+
+
+async def drive(app: App, view: RunView, *, output: Output, answer: Answerer | None) -> int:
+    """Follow a run to its end, or to a question that nobody here can answer.
+
+    Args:
+        app: An open app.
+        view: The run.
+        output: What is printed.
+        answer: Answers the open requests of a waiting run, or None when nobody can.
+
+    Returns:
+        The exit code.
+    """
+    async with _stopping(app, view.id):
+        await _follow(app, view.id, output, answer)
+    view = await app.get(view.id)
+    if output == "json":
+        print_json(view.public())
+    elif output == "timeline":
+        _summary(view)
+    return exit_code(view)
+
+
+async def _follow(app: App, run_id: str, output: Output, answer: Answerer | None) -> None:
+    after = 0
+    while True:
+        async for event in app.events(run_id, after=after):
+            after = event.get("seq", after)
+            _print(event, output)
+            if event["type"] == "run.state" and event["data"]["state"] in {"interactive", "followup"}:
+                break
+        view = await app.wait(run_id)
+        if view.state.ended or answer is None:
+            await _rest(app, run_id, after, output)
+            if view.state.ended or answer is None:
+                return
+        await answer(app, view)
+
+
+async def _rest(app: App, run_id: str, after: int, output: Output) -> None:
+    async for event in app.events(run_id, after=after, live=False):
+        _print(event, output)
+
+
+def _print(event: Json, output: Output) -> None:
+    if output == "events":
+        print_json(event)
+    elif output == "timeline":
+        show_event(event)
+
+
+def _summary(view: RunView) -> None:
+    public = view.public()
+    usage = public["usage"]
+    out.print()
+    out.print(f"run {view.id}: {public['status']}" + (f" ({public['reason']})" if public["reason"] else ""))
+    spent = f"{usage['modelCalls']} model calls, {usage['inputTokens']} + {usage['outputTokens']} tokens"
+    out.print(f"{view.state.turn} turns, {spent}, {public['activeSeconds']:.2f} s")
+    out.print("payload:", end=" ")
+    print_json(public["payload"])
+    for one in public["requests"]:
+        out.print(f"waits for: {one['title']} (loopagent requests answer {one['requestId']} …)")
+
+
+@asynccontextmanager
+async def _stopping(app: App, run_id: str) -> AsyncIterator[None]:
+    """Ctrl-C cancels the run, so that nothing goes on unseen; a second one ends at once."""
+    loop = asyncio.get_running_loop()
+    tasks: list[asyncio.Task[RunView]] = []
+
+    def stop() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        err.print("stopping the run …")
+        tasks.append(asyncio.create_task(app.cancel(run_id, reason="Ctrl-C", by="human")))
+
+    loop.add_signal_handler(signal.SIGINT, stop)
+    try:
+        yield
+        await asyncio.gather(*tasks)
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+
+
+def terminal_answerer() -> Answerer | None:
+    """Asks the person at the terminal, or None when there is none."""
+    return ask_in_terminal if sys.stdin.isatty() and sys.stdout.isatty() else None
+
+
+async def ask_in_terminal(app: App, view: RunView) -> None:
+    """Put every open request of a run to the person at the terminal."""
+    for ask in view.state.asks:
+        request = await app.store.request(f"{view.id}:{ask.id}")
+        if request is None or request.status != "open":
+            continue
+        try:
+            await app.answer(request.id, **_questions(request.body), by="human")
+        except RequestError as error:
+            err.print(str(error))
+            return
+
+
+def _questions(body: Json) -> Json:
+    out.print()
+    out.print(f"[bold yellow]{body['title']}[/]", body.get("text", ""))
+    if body["kind"] == "approval":
+        out.print(body["subject"].get("params"))
+        return _decide("Approve?", {"y": "approve", "n": "reject", "s": "terminate"})
+    if body["kind"] == "guard":
+        return _decide("Try another way?", {"y": "approve", "g": "answer", "s": "terminate"})
+    questions = (body.get("form") or {}).get("questions", [])
+    if not questions:
+        return {"decision": "answer", "feedback": Prompt.ask("Answer")}
+    return {"decision": "answer", "values": {one["id"]: _question(one) for one in questions}}
+
+
+def _decide(text: str, keys: dict[str, str]) -> Json:
+    hints = ", ".join(f"{key} = {decision}" for key, decision in keys.items())
+    key = Prompt.ask(f"{text} ({hints})", choices=list(keys))
+    decision = keys[key]
+    feedback = Prompt.ask("What should it know?", default="") if decision in {"reject", "answer"} else ""
+    return {"decision": decision, "feedback": feedback}
+
+
+def _question(question: Json) -> Any:
+    options = question["type"].get("options")
+    choices = [str(one["value"]) for one in options] if options else None
+    default = question.get("defaultValue")
+    shown = "" if default is None and not question.get("required") else default
+    answer = Prompt.ask(question["label"], choices=choices, default=None if shown is None else str(shown))
+    return answer or None
+
+
+def run_async(work: Any) -> None:
+    """Run a coroutine that returns an exit code, and exit with it."""
+    raise typer.Exit(asyncio.run(work))

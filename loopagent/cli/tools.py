@@ -1,0 +1,170 @@
+"""Commands about files and texts rather than runs: prompts, schemas, replies, the demo, a new project."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from loopagent import resources
+from loopagent import schemas as schema_files
+from loopagent.app import App, RunView
+from loopagent.cli.output import err, out, print_json
+from loopagent.cli.session import drive
+from loopagent.core.prompt import system_prompt
+from loopagent.core.reply import check_text
+from loopagent.core.tokens import estimate_tokens
+from loopagent.errors import ConfigError
+from loopagent.http.server import make_server
+from loopagent.project import Project, load_project
+
+
+agents = typer.Typer(help="Agents: lint, prompt.", no_args_is_help=True)
+schemas = typer.Typer(help="JSON Schemas of the protocol: write, check.", no_args_is_help=True)
+reply = typer.Typer(help="Replies: check what becomes of a model text.", no_args_is_help=True)
+ProjectDir = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
+DEMO_TASK = "Which orders are late, and what do we tell the region?"
+
+
+@agents.command("lint")
+def lint(project: ProjectDir = Path()) -> None:
+    """Check a project: every complaint with file, line and column; exit code 2 when there is one."""
+    loaded = load_project(project)
+    out.print(f"{len(loaded.agents)} agent(s), {len(loaded.actions)} action(s): fine")
+
+
+@agents.command("prompt")
+def prompt(
+    name: Annotated[str, typer.Argument(help="Name of the agent.")],
+    project: ProjectDir = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print the exact system prompt of an agent, and about how many tokens it has."""
+    loaded = load_project(project)
+    agent = loaded.agents.get(name)
+    if agent is None:
+        message = f"there is no agent {name!r}; known: {', '.join(loaded.agents) or 'none'}"
+        raise ConfigError(message)
+    text = system_prompt(resources.prompt("system.md.j2"), agent.spec)
+    tokens = estimate_tokens(text)
+    if as_json:
+        print_json({"agent": name, "system": text, "tokens": tokens})
+        return
+    sys.stdout.write(text)
+    err.print(f"about {tokens} tokens")
+
+
+@schemas.command("write")
+def write_schemas() -> None:
+    """Write the schema files again from the classes."""
+    for path in schema_files.write(resources.folder("schemas")):
+        out.print(str(path), markup=False)
+
+
+@schemas.command("check")
+def check_schemas() -> None:
+    """Prove that the schema files are what the classes say; exit code 1 when they have drifted apart."""
+    wrong = schema_files.check(resources.folder("schemas"))
+    for one in wrong:
+        err.print(one, markup=False)
+    if wrong:
+        err.print("run `loopagent schemas write`")
+        raise typer.Exit(1)
+    out.print("the schemas are in step with the classes")
+
+
+@reply.command("check")
+def check_reply(
+    file: Annotated[str, typer.Argument(help="File with the text; - reads standard input.")] = "-",
+    jsonl: Annotated[bool, typer.Option("--jsonl", help="Read lines of {id, raw, finishReason?}.")] = False,
+) -> None:
+    """Say what becomes of a model's text, as JSON."""
+    text = _read(file)
+    if not jsonl:
+        print_json(check_text(text))
+        return
+    for number, line in enumerate(_lines(text), start=1):
+        sys.stdout.write(json.dumps(_checked(line, number), ensure_ascii=False) + "\n")
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line for line in text.split("\n") if line.strip())
+
+
+def _checked(line: str, number: int) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+        raw = row["raw"]
+    except (ValueError, TypeError, KeyError) as error:
+        message = f"line {number}: must be a JSON object with id and raw ({error})"
+        raise ConfigError(message) from error
+    return {"id": row.get("id"), **check_text(str(raw), str(row.get("finishReason") or "stop"))}
+
+
+def _read(file: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        message = f"{file}: cannot be read: {error.strerror}"
+        raise ConfigError(message) from error
+    return data.decode("utf-8", "replace")
+
+
+async def headless_demo(project: Project) -> int:
+    """Run the bundled example to its end, answering what it asks with the defaults."""
+    app = App(agents=project.agents.values(), model=project.settings.model, base_dir=project.folder, env={})
+    async with app:
+        view = await app.start("order-analyst", DEMO_TASK)
+        return await drive(app, view, output="timeline", answer=_answer_by_default)
+
+
+async def _answer_by_default(app: App, view: RunView) -> None:
+    rows, _ = await app.requests(run_id=view.id)
+    for row in rows:
+        questions = (row.body.get("form") or {}).get("questions", [])
+        values = {one["id"]: one["defaultValue"] for one in questions if one.get("defaultValue") is not None}
+        decision = "approve" if "approve" in row.body["decisions"] else "answer"
+        feedback = "" if values or decision == "approve" else "Go on."
+        await app.answer(row.id, decision=decision, values=values, feedback=feedback, by="demo")
+
+
+def serve_forever(app: App, host: str, port: int) -> None:
+    """Serve until a stop signal comes."""
+    token = app.env.get("LOOPAGENT_API_TOKEN") or None
+    server = make_server(app, host=host, port=port, token=token)
+    if token is None and host not in {"127.0.0.1", "::1", "localhost"}:
+        err.print("warning: everybody who can connect may run agents; set LOOPAGENT_API_TOKEN")
+    asyncio.run(_served(server, host))
+
+
+async def _served(server: Any, host: str) -> None:
+    async def announce() -> None:
+        while not server.started and not server.should_exit:
+            await asyncio.sleep(0.02)
+        for one in server.servers:
+            for socket in one.sockets:
+                out.print(f"listening on http://{host}:{socket.getsockname()[1]}/api/v1", markup=False)
+
+    announcing = asyncio.create_task(announce())
+    try:
+        await server.serve()
+    finally:
+        announcing.cancel()
+
+
+def make_project(folder: Path) -> None:
+    """Copy the example project to a folder that does not exist or is empty."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        message = f"{folder} exists and is not empty; name another folder"
+        raise ConfigError(message)
+    source = resources.folder("examples") / "demo"
+    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    load_project(folder)
+    out.print(f"made {folder}; try:", markup=False)
+    out.print(f'  loopagent run order-analyst "Which orders are late?" --project {folder}', markup=False)

@@ -1,0 +1,83 @@
+"""What the engine knows about an action: plain data, pinned into every run that may call it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic.alias_generators import to_camel
+
+from loopagent.core.schema_check import schema_problem
+
+
+EffectClass = Literal["read", "write", "external", "irreversible"]
+
+
+class ActionPart(BaseModel):
+    """Base of the parts of an action's description: frozen, camelCase, unknown keys refused."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+    )
+
+
+class ActionRetry(ActionPart):
+    """How often the engine itself repeats a failed call; only repeatable actions are ever repeated."""
+
+    max_attempts: int = Field(default=1, ge=1, le=10)
+    """Attempts in all; 1 means no repetition."""
+    backoff_seconds: float = Field(default=1.0, ge=0, le=3_600, allow_inf_nan=False)
+    """Wait before the second attempt; doubles with each further one."""
+
+
+class ActionSpec(ActionPart):
+    """One action as the model and the engine see it."""
+
+    name: str = Field(min_length=1, max_length=100)
+    """Name the model calls it by; no control characters, no space at either end."""
+    description: str = ""
+    """What it does, for the model."""
+    parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    """JSON Schema of the parameters, an object."""
+    effects: EffectClass = "write"
+    """What a call does to the world; anything not declared read-only counts as writing."""
+    approval: Literal["auto", "ask", "never"] | None = None
+    """Overrides the agent's approval policy for this action."""
+    retry: ActionRetry = ActionRetry()
+    """The engine's own repetition of failed calls."""
+    timeout_ms: int = Field(default=60_000, ge=1_000, le=3_600_000)
+    """How long a call may take, all attempts together."""
+    idempotent: bool = False
+    """A call with the same idempotency key has its effect once, however often it is made."""
+    serial: bool = False
+    """Calls of this action never run side by side."""
+    max_calls: int | None = Field(default=None, ge=1)
+    """Calls allowed in one run."""
+    on_unknown: Literal["report", "ask"] = "report"
+    """After a crash in the middle of a call that may not be repeated: tell the model, or ask a person."""
+
+    @field_validator("name")
+    @classmethod
+    def _can_be_written(cls, name: str) -> str:
+        if not name.isprintable() or name != name.strip():
+            raise ValueError("a name has no control characters and no space at either end")
+        return name
+
+    @field_validator("parameters")
+    @classmethod
+    def _describes_an_object(cls, schema: dict[str, Any]) -> dict[str, Any]:
+        if schema.get("type") != "object":
+            raise ValueError('the schema of the parameters must say "type": "object"')
+        problem = schema_problem(schema)
+        if problem is not None:
+            raise ValueError(f"the schema of the parameters is not valid: {problem}")
+        return schema
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether running a call again does no harm."""
+        return self.idempotent or self.effects == "read"

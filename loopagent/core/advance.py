@@ -1,0 +1,195 @@
+"""The loop, as one pure function: a state and what happened in, a transition out.
+
+Events only change what is known; `carry_on` then decides what that makes necessary. That is why a run that
+starts, resumes, replays or streams takes the same path, and why outcomes that are ready together can be given
+together: they are absorbed one by one, and the open step is looked at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+from loopagent.core import ending, turns
+from loopagent.core.effects import AskHuman, CallModel, CancelEffect, Effect, ReadMessage, RunAction
+from loopagent.core.events import CancelRequested, Event, MessagePosted, Reported, Settled, Started
+from loopagent.core.facts import DecidedBy, ModelRetry, RunCreated, RunMessageQueued, RunStarted
+from loopagent.core.gate import action_settled
+from loopagent.core.loop_state import publish_resumed, publish_state
+from loopagent.core.outcome import Outcome
+from loopagent.core.people import answer_text, resolved
+from loopagent.core.state import Mail, RunState
+from loopagent.core.stepping import carry_on
+from loopagent.core.transition import Transition
+from loopagent.core.tx import Tx
+
+
+def advance(state: RunState, *events: Event) -> Transition:
+    """Take what happened and say what follows.
+
+    Args:
+        state: The run as last committed; it is not changed.
+        events: What happened since, in order. Unknown or already settled effects and anything that comes after
+            the end of the run mean nothing.
+
+    Returns:
+        The transition; `changed` is False when nothing is to be committed. Never raises for what models, people
+        or actions get wrong: an exception here is a bug.
+    """
+    tx = Tx(state)
+    for event in events:
+        if tx.state.ended:
+            break
+        ABSORB[type(event)](tx, event)
+    if not tx.touched:
+        return Transition(state, changed=False)
+    if not tx.state.ended:
+        publish_resumed(tx)
+        carry_on(tx)
+    if not tx.state.ended:
+        publish_state(tx)
+    return tx.done()
+
+
+def _started(tx: Tx, event: Started) -> None:
+    tx.clock(event.at)
+    state = tx.state
+    created = RunCreated(
+        agent=state.spec.name, spec_hash=state.spec.digest(), model=state.model, message=event.message
+    )
+    tx.fact(created, _by(event.by))
+    tx.fact(RunStarted())
+    tx.say("user", "task", event.message)
+
+
+def _settled(tx: Tx, event: Settled) -> None:
+    effect = tx.state.pending.get(event.effect_id)
+    if effect is None:
+        return
+    tx.clock(event.at)
+    tx.drop(effect.id)
+    SETTLE[type(effect)](tx, effect, event.outcome)
+
+
+def _reported(tx: Tx, event: Reported) -> None:
+    if event.what == "started":
+        _mark_started(tx, event)
+    elif event.data.get("effect") in tx.state.pending:
+        tx.clock(event.at)
+        tx.fact(ModelRetry.model_validate(event.data))
+
+
+def _mark_started(tx: Tx, event: Reported) -> None:
+    named = set(cast("list[str]", event.data["effects"]))
+    marked: dict[str, Effect] = {
+        key: replace(one, started=True)
+        for key, one in tx.state.pending.items()
+        if key in named and isinstance(one, RunAction)
+    }
+    if marked:
+        tx.clock(event.at)
+        tx.state.pending = {**tx.state.pending, **marked}
+
+
+def _message_posted(tx: Tx, event: MessagePosted) -> None:
+    tx.clock(event.at)
+    waiting_for = next((one for one in tx.state.asks if one.ask != "approval"), None)
+    if waiting_for is not None:
+        answer = {"decision": "answer", "feedback": event.text, "by": event.by}
+        tx.drop(waiting_for.id)
+        _answered(tx, waiting_for, Outcome.done(answer))
+        return
+    _queue(tx, event)
+    if event.delivery == "steer":
+        _interrupt(tx, event.partial)
+
+
+def _queue(tx: Tx, event: MessagePosted) -> None:
+    mail = Mail(event.text, event.delivery)
+    same = [one for one in tx.state.mail if one.text == event.text]
+    if same and (event.delivery == "queue" or same[0].delivery == "steer"):
+        mail_box = tx.state.mail
+    else:
+        others = tuple(one for one in tx.state.mail if one.text != event.text)
+        mail_box = (mail, *others) if event.delivery == "steer" else (*others, mail)
+    tx.state.mail = mail_box
+    tx.fact(RunMessageQueued(text=event.text, delivery=event.delivery, merged=bool(same)), _by(event.by))
+
+
+def _interrupt(tx: Tx, partial: str) -> None:
+    """Abort the running model call only; actions that are running finish."""
+    calling = tx.state.calling
+    if calling is None:
+        return
+    tx.drop(calling.id)
+    tx.effects.append(CancelEffect(f"{calling.id}.cancel", calling.id))
+    if partial:
+        tx.notice(f"Your reply was interrupted by the next message; the person had seen: {partial!r}")
+    tx.close_turn("steered")
+
+
+def _cancel_requested(tx: Tx, event: CancelRequested) -> None:
+    tx.clock(event.at)
+    ending.cancel(tx, event.reason, _by(event.by))
+
+
+def _model_settled(tx: Tx, effect: CallModel, outcome: Outcome) -> None:
+    del effect
+    turns.take_reply(tx, outcome)
+
+
+def _read_settled(tx: Tx, effect: ReadMessage, outcome: Outcome) -> None:
+    tx.result(effect.id.partition(":")[2], outcome)
+
+
+def _answered(tx: Tx, request: AskHuman, outcome: Outcome) -> None:
+    answer = cast("dict[str, Any]", outcome.value)
+    resolved(tx, request, answer)
+    if answer["decision"] == "terminate":
+        ending.cancel(tx, answer.get("feedback") or "Stopped by a person.", "human")
+        return
+    ANSWERED[request.ask](tx, request, answer)
+
+
+def _approval_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
+    step = tx.state.step
+    if step is not None:
+        key = request.id.partition(":")[2].removesuffix(".ask")
+        tx.state.step = replace(step, decisions={**step.decisions, key: answer})
+
+
+def _question_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
+    value = {"text": answer_text(request, answer), "values": answer.get("values", {})}
+    tx.result(request.id.partition(":")[2], Outcome.done(value))
+
+
+def _guard_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
+    del request
+    tx.count(mistakes=0, refusals_in_a_row=0, repeats=0)
+    guidance = answer.get("feedback") or "Try another way than the one that failed."
+    tx.say("user", "person", guidance)
+
+
+def _by(name: str) -> DecidedBy:
+    return cast("DecidedBy", name) if name in {"model", "engine", "human", "policy", "client"} else "human"
+
+
+ABSORB: dict[type[Any], Callable[[Tx, Any], None]] = {
+    Started: _started,
+    Settled: _settled,
+    Reported: _reported,
+    MessagePosted: _message_posted,
+    CancelRequested: _cancel_requested,
+}
+SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
+    CallModel: _model_settled,
+    RunAction: action_settled,
+    ReadMessage: _read_settled,
+    AskHuman: _answered,
+}
+ANSWERED: dict[str, Callable[[Tx, AskHuman, dict[str, Any]], None]] = {
+    "approval": _approval_answered,
+    "question": _question_answered,
+    "guard": _guard_answered,
+}

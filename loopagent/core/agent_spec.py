@@ -1,0 +1,166 @@
+"""What an agent is, as plain data: pinned into each of its runs, so an edit never changes a run half-way."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from loopagent.core.action_spec import ActionSpec
+from loopagent.core.breaker import BreakerLimits
+
+
+Approval = Literal["auto", "ask", "never"]
+Autonomy = Literal["interactive", "autonomous"]
+
+
+class Spec(BaseModel):
+    """Base of the parts of an agent definition: frozen, camelCase in files, unknown keys refused."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+    )
+
+
+class ApprovalPolicy(Spec):
+    """What happens before an action of each effect class runs, unless the action says otherwise."""
+
+    read: Approval = "auto"
+    write: Approval = "ask"
+    external: Approval = "ask"
+    irreversible: Approval = "ask"
+
+
+class PayloadSpec(Spec):
+    """The working data of a run."""
+
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    """JSON Schema that the payload must satisfy when the run completes."""
+    initial: Any = None
+    """Payload a run starts with when the caller gives none; null means an empty object."""
+    read: tuple[str, ...] = ("*",)
+    """Paths the model may see."""
+    write: tuple[str, ...] = ("*",)
+    """Paths the model may change, each optionally with operations: `a.b:add,update,delete`."""
+
+
+class Limits(Spec):
+    """Every number that bounds a run; each is counted over the whole tree of sub-agents."""
+
+    max_turns: int = Field(default=50, ge=1)
+    """Planner calls, refused ones included."""
+    max_seconds: float | None = Field(default=None, gt=0)
+    """Working time; time spent waiting for people does not count."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Input plus output tokens of all model calls."""
+    max_cost_usd: float | None = Field(default=None, gt=0)
+    """Cost of all model calls whose price is known."""
+    max_concurrency: int = Field(default=8, ge=1)
+    """Effects of one step that run side by side."""
+    max_depth: int = Field(default=5, ge=1)
+    """Levels of sub-agents below the root run."""
+    max_actions_per_reply: int = Field(default=50, ge=1)
+    """Calls in one Actions step."""
+    max_reply_chars: int = Field(default=1_000_000, ge=1_000)
+    """Longest reply text that is read at all."""
+    max_output_tokens: int | None = Field(default=None, ge=16)
+    """Asked of the provider for each reply; None leaves it to the provider."""
+    max_payload_bytes: int = Field(default=1_000_000, ge=1_000)
+    """Size of the payload as JSON."""
+    max_message_chars: int = Field(default=1_000_000, ge=1)
+    """Longest message a person may post."""
+    max_queued_messages: int = Field(default=50, ge=1)
+    """Messages of people that may wait for a turn boundary."""
+    max_result_chars: int = Field(default=8_000, ge=200)
+    """An action result longer than this becomes an artifact; the prompt gets head, tail and handle."""
+    max_result_bytes: int = Field(default=50_000_000, ge=1_000)
+    """An action result larger than this is refused."""
+    max_scratchpad_tasks: int = Field(default=50, ge=1)
+    """Tasks on the scratchpad."""
+    max_scratchpad_chars: int = Field(default=20_000, ge=100)
+    """Length of the scratchpad notes."""
+    max_refusals_in_a_row: int = Field(default=3, ge=1)
+    """Refused replies in a row before the mistake limit is reached."""
+    max_refusals: int = Field(default=10, ge=1)
+    """Refused replies in all before the run fails."""
+    max_truncations: int = Field(default=3, ge=1)
+    """Cut-off replies in a row before the run fails."""
+    max_mistakes: int = Field(default=3, ge=0)
+    """Turns in a row in which something failed and nothing succeeded; 0 turns the guard off."""
+    repeat_notice: int = Field(default=3, ge=2)
+    """The same step this many times in a row: the model is told."""
+    repeat_limit: int = Field(default=5, ge=2)
+    """The same step this many times in a row: treated as the mistake limit."""
+    max_nudges: int = Field(default=3, ge=1)
+    """Replies in a row that neither complete nor go on."""
+    max_claims: int = Field(default=3, ge=1)
+    """Completion claims in a row that the completion policy refuses."""
+    max_reads_first: int = Field(default=3, ge=0)
+    """Times in a row that read tools postpone a question or a completion."""
+    breaker: BreakerLimits = BreakerLimits()
+    """When failing actions are blocked."""
+
+
+class Completion(Spec):
+    """When a completion claim is accepted."""
+
+    require_tasks_done: bool = False
+    """Every scratchpad task must be completed."""
+    min_calls: dict[str, int] = Field(default_factory=dict)
+    """Successful calls an action needs before the run may complete."""
+
+
+class AgentSpec(Spec):
+    """One agent, complete, as the engine needs it."""
+
+    name: str
+    """Lower case letters, digits and hyphens."""
+    description: str = ""
+    """One or two sentences on what the agent does."""
+    model: str | None = None
+    """`provider:model`; None takes the run's or the host's default."""
+    fallback_models: tuple[str, ...] = ()
+    """Asked in order when the model is unavailable or refuses."""
+    allow_model_override: bool = True
+    """Whether a caller may choose another model for a run."""
+    temperature: float | None = None
+    """Sampling temperature; None leaves it to the provider."""
+    instructions: str = ""
+    """What the agent is told about its job; Markdown, sent as written."""
+    standing: tuple[str, ...] = ()
+    """Standing instructions of the project, in order."""
+    actions: tuple[ActionSpec, ...] = ()
+    """Actions the agent may use."""
+    payload: PayloadSpec = PayloadSpec()
+    """Working data: schema, initial value, what the model may read and write."""
+    approval: ApprovalPolicy = ApprovalPolicy()
+    """Approval by effect class."""
+    autonomy: Autonomy = "interactive"
+    """`interactive`: a person can be asked; `autonomous`: nobody answers, so nothing waits."""
+    limits: Limits = Limits()
+    """Every bound of a run."""
+    completion: Completion = Completion()
+    """When a completion claim is accepted."""
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person can be asked."""
+        return self.autonomy == "interactive"
+
+    def action(self, name: str) -> ActionSpec | None:
+        """The action of exactly this name, or None."""
+        return next((one for one in self.actions if one.name == name), None)
+
+    def approval_of(self, action: ActionSpec) -> Approval:
+        """Whether a call of the action runs at once, is asked for, or is forbidden."""
+        return action.approval or getattr(self.approval, action.effects)
+
+    def digest(self) -> str:
+        """SHA-256 over the definition; two equal definitions have the same one."""
+        return hashlib.sha256(self.model_dump_json(by_alias=True).encode()).hexdigest()

@@ -1,0 +1,84 @@
+"""What the core asks of the world: plain data with an id, derived from turn and key (`3:act.0`).
+
+Ids are derived, never drawn, so that a second delivery is recognised and an idempotency key for the outside
+world (`{run}/{id}`) is the same after a crash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """Ask the planner for the next reply. Its prompt is rendered from the committed state, not carried."""
+
+    id: str
+    timeout_ms: int | None = None
+    kind: Literal["call_model"] = "call_model"
+
+
+@dataclass(frozen=True, slots=True)
+class RunAction:
+    """Call one action.
+
+    `repeatable`: running it again after a crash does no harm (read-only or idempotent).
+    `started`: it was journaled as started, so an unknown end must not be repeated silently.
+    """
+
+    id: str
+    action: str
+    params: dict[str, Any]
+    timeout_ms: int
+    repeatable: bool
+    on_unknown: Literal["report", "ask"] = "report"
+    started: bool = False
+    kind: Literal["run_action"] = "run_action"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMessage:
+    """Fetch the full text of a stored message of this run by its stable number."""
+
+    id: str
+    number: int
+    kind: Literal["read_message"] = "read_message"
+
+
+RequestKind = Literal["approval", "question", "guard"]
+
+
+@dataclass(frozen=True, slots=True)
+class AskHuman:
+    """Wait for a person. No worker performs it; it is shown, and answered from outside.
+
+    `decisions`: what may be answered. `form`: an AgentResponseForm as JSON. `subject`: exactly what is decided
+    on (for an approval `{action, params, effects, schema}`); `content_hash` binds the answer to it.
+    """
+
+    id: str
+    ask: RequestKind
+    title: str
+    decisions: tuple[str, ...]
+    text: str = ""
+    form: dict[str, Any] | None = None
+    subject: dict[str, Any] = field(default_factory=dict[str, Any])
+    content_hash: str = ""
+    revision: int = 1
+    kind: Literal["ask_human"] = "ask_human"
+
+
+@dataclass(frozen=True, slots=True)
+class CancelEffect:
+    """Stop work on another effect; its outcome, should one still come, is ignored."""
+
+    id: str
+    target: str
+    kind: Literal["cancel_effect"] = "cancel_effect"
+
+
+Effect: TypeAlias = CallModel | RunAction | ReadMessage | AskHuman | CancelEffect
+
+EXTERNAL = (AskHuman,)
+"""Effects that only someone outside can settle."""

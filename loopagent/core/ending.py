@@ -1,0 +1,75 @@
+"""How a run ends: completed, failed or cancelled, with nothing left open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loopagent.core.effects import AskHuman, CancelEffect, RunAction
+from loopagent.core.facts import (
+    ActionCompleted,
+    DecidedBy,
+    RequestCancelled,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    RunTaskComplete,
+)
+from loopagent.core.hashing import json_hash
+from loopagent.core.loop_state import publish_state
+from loopagent.core.people import request_id
+from loopagent.core.state import Result, Status
+
+
+if TYPE_CHECKING:
+    from loopagent.core.effects import Effect
+    from loopagent.core.tx import Tx
+
+
+def complete(tx: Tx, message: str, commands: list[dict[str, Any]], form: dict[str, Any] | None) -> None:
+    """End the run well: the claim was accepted."""
+    tx.close_turn("complete")
+    done = RunTaskComplete(message=message, payload_hash=json_hash(tx.state.payload), commands=commands)
+    tx.fact(done, "model")
+    _end(tx, "completed", Result("completed", message, tuple(commands), form))
+    tx.fact(RunCompleted(message=message, usage=tx.state.usage.public()))
+
+
+def fail(tx: Tx, reason: str, message: str, *, by: DecidedBy = "engine", **detail: Any) -> None:
+    """End the run because it cannot go on; everything done so far is kept."""
+    close_effects(tx, reason)
+    tx.close_turn("failed")
+    _end(tx, "failed", Result(reason, message, detail=detail))
+    tx.fact(RunFailed(reason=reason, message=message, usage=tx.state.usage.public()), by)
+
+
+def cancel(tx: Tx, reason: str, by: DecidedBy) -> None:
+    """End the run because somebody wants it; nothing that was asked for starts any more."""
+    close_effects(tx, "cancelled")
+    tx.close_turn("cancelled")
+    _end(tx, "cancelled", Result("cancelled", reason))
+    tx.fact(RunCancelled(reason=reason, by=by, usage=tx.state.usage.public()), by)
+
+
+def close_effects(tx: Tx, reason: str) -> None:
+    """Take back everything pending: requests are closed, running work is stopped and given an end."""
+    for effect in tx.state.pending.values():
+        _close(tx, effect, reason)
+    tx.state.pending = {}
+
+
+def _close(tx: Tx, effect: Effect, reason: str) -> None:
+    if isinstance(effect, AskHuman):
+        tx.fact(RequestCancelled(request_id=request_id(tx.state, effect), reason=reason))
+        return
+    tx.effects.append(CancelEffect(f"{effect.id}.cancel", effect.id))
+    if isinstance(effect, RunAction):
+        error = {"code": "cancelled", "message": "Stopped; it may have taken effect.", "mayHaveRun": True}
+        ended = ActionCompleted(call_id=effect.id, action=effect.action, ok=False, error=error)
+        tx.fact(ended, key=effect.id.partition(":")[2])
+
+
+def _end(tx: Tx, status: Status, result: Result) -> None:
+    state = tx.state
+    state.status, state.result = status, result
+    state.pending, state.step, state.mail, state.notices = {}, None, (), ()
+    publish_state(tx)

@@ -1,0 +1,87 @@
+"""What may happen to a run: facts given to the core, past tense, logged.
+
+Time enters only as `at` (seconds since the epoch), so nothing in the core reads a clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from loopagent.core.outcome import Outcome
+
+
+Delivery = Literal["queue", "steer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The run was created with this task."""
+
+    message: str
+    at: float
+    by: str = "client"
+    kind: Literal["started"] = "started"
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """An effect ended, well or badly. An unknown or already settled id changes nothing."""
+
+    effect_id: str
+    outcome: Outcome
+    at: float
+    kind: Literal["settled"] = "settled"
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """Something worth recording happened while effects were being performed.
+
+    `started`: these calls are about to run and must not silently run twice (`data["effects"]`).
+    `model_retry`: one attempt at a model call failed and another follows.
+    """
+
+    what: Literal["started", "model_retry"]
+    data: dict[str, Any]
+    at: float
+    kind: Literal["reported"] = "reported"
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePosted:
+    """A person or client said something while the run was going on.
+
+    `partial` is the visible text of the reply that was arriving, kept when a steering message aborts it.
+    """
+
+    text: str
+    at: float
+    delivery: Delivery = "queue"
+    by: str = "client"
+    partial: str = ""
+    kind: Literal["message_posted"] = "message_posted"
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequested:
+    """Somebody wants the run to stop."""
+
+    at: float
+    reason: str = ""
+    by: str = "client"
+    kind: Literal["cancel_requested"] = "cancel_requested"
+
+
+Event: TypeAlias = Started | Settled | Reported | MessagePosted | CancelRequested
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer to a request, the value of an `AskHuman` outcome once stored as JSON."""
+
+    decision: Literal["approve", "reject", "answer", "terminate"]
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    edited: Any = None
+    feedback: str = ""
+    by: str = "client"

@@ -1,0 +1,378 @@
+"""The typed public events of a run: what the core says happened, each with who decided it.
+
+The runtime adds the envelope (`seq`, `id`, `runId`, `rootRunId`, `ts`) when a transition is committed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+DecidedBy = Literal["model", "engine", "human", "policy", "client"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One public event before it has a number. `data` is the JSON of the type's model, camelCase."""
+
+    type: str
+    decided_by: DecidedBy
+    data: dict[str, Any]
+    turn: int | None = None
+    path: str | None = None
+
+
+def public_event(
+    fact: Fact, *, seq: int, at: float, run_id: str, root_id: str, parent_id: str | None = None
+) -> dict[str, Any]:
+    """The envelope that clients see; `ts` is seconds since the epoch, `id` is unique for ever."""
+    event: dict[str, Any] = {"seq": seq, "id": f"{root_id}.{seq}", "runId": run_id, "rootRunId": root_id}
+    if parent_id is not None:
+        event["parentRunId"] = parent_id
+    if fact.turn is not None:
+        event["turn"] = fact.turn
+    if fact.path is not None:
+        event["path"] = fact.path
+    event["ts"] = at
+    event["type"] = fact.type
+    event["decidedBy"] = fact.decided_by
+    event["data"] = fact.data
+    return event
+
+
+FACT_TYPES: dict[str, type[FactData]] = {}
+"""Type name → model of its `data`; filled as the classes below are defined."""
+
+
+class FactData(BaseModel):
+    """Base of the `data` of public events."""
+
+    model_config = ConfigDict(
+        frozen=True, alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True
+    )
+    fact: ClassVar[str] = ""
+    ephemeral: ClassVar[bool] = False
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Register the class under its public name."""
+        super().__pydantic_init_subclass__(**kwargs)
+        FACT_TYPES[cls.fact] = cls
+
+
+class RunCreated(FactData):
+    """A run was created."""
+
+    fact = "run.created"
+    agent: str
+    """Name of the agent."""
+    spec_hash: str
+    """SHA-256 of the definition the run is pinned to."""
+    model: str
+    """`provider:model` that will answer."""
+    message: str
+    """The task."""
+
+
+class RunStarted(FactData):
+    """Work on the run began."""
+
+    fact = "run.started"
+
+
+class RunStateChanged(FactData):
+    """The loop state that a client sees changed."""
+
+    fact = "run.state"
+    state: str
+    """`running`, `interactive`, `followup`, `client_tool`, `idle` or `resumable`."""
+    reason: str | None = None
+    """Why the run is idle: `completed`, `failed`, `cancelled`, `limit`."""
+    ask: dict[str, Any] | None = None
+    """What is asked, with the buttons to draw."""
+
+
+class RunWaiting(FactData):
+    """The run stopped to wait for somebody; a waiting run costs a row and nothing else."""
+
+    fact = "run.waiting"
+    requests: list[str]
+    """Ids of the open requests."""
+
+
+class RunResumed(FactData):
+    """An answer arrived and the run goes on."""
+
+    fact = "run.resumed"
+
+
+class RunMessageQueued(FactData):
+    """A message waits for the next turn boundary."""
+
+    fact = "run.message_queued"
+    text: str
+    delivery: str
+    """`queue` or `steer`."""
+    merged: bool = False
+    """True when an identical message was waiting already."""
+
+
+class RunTaskComplete(FactData):
+    """The completion claim was accepted."""
+
+    fact = "run.task_complete"
+    message: str
+    """The model's summary."""
+    payload_hash: str
+    """SHA-256 of the final payload as canonical JSON."""
+    commands: list[dict[str, Any]] = []
+    """Actionable commands to offer."""
+
+
+class RunCompleted(FactData):
+    """The run ended well."""
+
+    fact = "run.completed"
+    message: str = ""
+    usage: dict[str, Any]
+
+
+class RunFailed(FactData):
+    """The run ended because it could not go on; everything done so far is kept."""
+
+    fact = "run.failed"
+    reason: str
+    """Stable word: `limit`, `model`, `mistakes`, `truncated`, `stalled`, …"""
+    message: str
+    """What happened, for a person."""
+    usage: dict[str, Any]
+
+
+class RunCancelled(FactData):
+    """Somebody stopped the run."""
+
+    fact = "run.cancelled"
+    reason: str
+    by: str
+    usage: dict[str, Any]
+
+
+class RunIdle(FactData):
+    """The loop stopped, for whatever reason."""
+
+    fact = "run.idle"
+    ephemeral = True
+    status: str
+
+
+class TurnStarted(FactData):
+    """A planner call was issued."""
+
+    fact = "turn.started"
+
+
+class TurnEnded(FactData):
+    """The turn is over: its reply and everything it asked for are settled."""
+
+    fact = "turn.ended"
+    outcome: str
+    """`step`, `complete`, `continue`, `refused`, `truncated`, `steered`, `cancelled` or `failed`."""
+
+
+class ReplyReceived(FactData):
+    """A reply was accepted."""
+
+    fact = "reply.received"
+    raw: str
+    """The text as it came."""
+    type: str
+    """Next step type, `complete` or `continue`."""
+    message: str | None = None
+    """Text for the person: narration, question or answer, as `type` says."""
+    warnings: list[str] = []
+    """What was tolerated or normalised."""
+    usage: dict[str, Any] = {}
+
+
+class ReplyRejected(FactData):
+    """A reply was refused as a whole; nothing of it took effect."""
+
+    fact = "reply.rejected"
+    raw: str
+    problems: list[dict[str, str]]
+    usage: dict[str, Any] = {}
+
+
+class ReplyTruncated(FactData):
+    """A reply was cut off; nothing of it took effect."""
+
+    fact = "reply.truncated"
+    raw: str
+    usage: dict[str, Any] = {}
+
+
+class ModelRetry(FactData):
+    """One attempt at a model call failed; another follows."""
+
+    fact = "model.retry"
+    attempt: int
+    kind: str
+    message: str
+    delay_ms: int
+    model: str = ""
+
+
+class ActionStarted(FactData):
+    """A call was handed to its action."""
+
+    fact = "action.started"
+    call_id: str
+    action: str
+    params: dict[str, Any]
+
+
+class ActionCompleted(FactData):
+    """A call ended, well or badly."""
+
+    fact = "action.completed"
+    call_id: str
+    action: str
+    ok: bool
+    result: Any = None
+    error: dict[str, Any] | None = None
+    duration_ms: float = 0.0
+    attempts: int = 1
+
+
+class ActionRejected(FactData):
+    """A call was not made: refused by a person, by policy, by a limit or by the circuit breaker."""
+
+    fact = "action.rejected"
+    call_id: str
+    action: str
+    reason: str
+    code: str
+
+
+class RequestCreated(FactData):
+    """Somebody is asked to decide or answer."""
+
+    fact = "request.created"
+    request_id: str
+    kind: str
+    title: str
+    text: str = ""
+    form: dict[str, Any] | None = None
+    subject: dict[str, Any] = {}
+    decisions: list[str] = []
+    revision: int = 1
+    content_hash: str = ""
+
+
+class RequestResolved(FactData):
+    """A request was answered."""
+
+    fact = "request.resolved"
+    request_id: str
+    decision: str
+    by: str
+    feedback: str = ""
+    values: dict[str, Any] = {}
+    edited: bool = False
+
+
+class RequestCancelled(FactData):
+    """A request was closed because the run no longer needs it."""
+
+    fact = "request.cancelled"
+    request_id: str
+    reason: str
+
+
+class PayloadChanged(FactData):
+    """The payload changed."""
+
+    fact = "payload.changed"
+    patch: list[dict[str, Any]]
+    """RFC 6902 operations against the payload before."""
+    warnings: list[str] = []
+    refused: list[str] = []
+
+
+class ScratchpadChanged(FactData):
+    """The model's private notes changed."""
+
+    fact = "scratchpad.changed"
+    notes: str
+    tasks: list[dict[str, Any]]
+
+
+class ArtifactCreated(FactData):
+    """A result was too long for the prompt and is kept in full under a handle."""
+
+    fact = "artifact.created"
+    handle: str
+    artifact_id: str
+    call_id: str
+    chars: int
+
+
+class CommandIssued(FactData):
+    """The client is told to do something, or may offer it to the person."""
+
+    fact = "command.issued"
+    command: dict[str, Any]
+    automatic: bool
+
+
+class GuardNudged(FactData):
+    """The model was reminded to go on or to finish."""
+
+    fact = "guard.nudged"
+    reason: str
+
+
+class GuardMistake(FactData):
+    """Several turns in a row went wrong."""
+
+    fact = "guard.mistake"
+    count: int
+
+
+class GuardRepeated(FactData):
+    """The model asks for the same step again and again."""
+
+    fact = "guard.repeated"
+    count: int
+
+
+class GuardLimit(FactData):
+    """A limit was reached."""
+
+    fact = "guard.limit"
+    limit: str
+    value: float
+    maximum: float
+
+
+class ActionProgress(FactData):
+    """An action says how far it is."""
+
+    fact = "action.progress"
+    ephemeral = True
+    call_id: str
+    text: str
+
+
+class ReplyDelta(FactData):
+    """A piece of the reply that is arriving."""
+
+    fact = "reply.delta"
+    ephemeral = True
+    field: str
+    text: str
+    attempt: int = 1

@@ -1,0 +1,152 @@
+"""The one gate in front of every call of an action, whatever asked for it: approval, limits, counts, breaker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from loopagent.core import breaker, limits
+from loopagent.core.effects import AskHuman, Effect, RunAction
+from loopagent.core.facts import ActionCompleted, ActionRejected, ActionStarted
+from loopagent.core.outcome import Outcome
+from loopagent.core.people import approval, ask, in_doubt
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from loopagent.core.tx import Tx
+
+
+NOT_FAILURES = frozenset({"rejected", "not_started"})
+"""Outcome codes that say a call was not made by decision; they count neither as success nor as mistake."""
+INTERRUPTED = "interrupted"
+"""Outcome code of a call that was started and whose end nobody knows."""
+
+
+def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
+    """Ask for what an open step still needs and has not asked for yet.
+
+    Calls that need a person's approval are asked for first; while one of them is open, no call of the step
+    starts, so that a batch runs as one (decision seat D1).
+
+    Returns:
+        True when a result became known without an effect (a refused call): the step must be looked at again.
+    """
+    fresh = [one for one in wanted if not _known(tx, one)]
+    calls = [one for one in fresh if isinstance(one, RunAction)]
+    for effect in fresh:
+        if not isinstance(effect, RunAction):
+            _issue_other(tx, effect)
+    changed = [_ask_or_refuse(tx, call) for call in calls]
+    if any(isinstance(one, AskHuman) and one.ask == "approval" for one in tx.state.pending.values()):
+        return any(changed)
+    started = [_start(tx, call) for call in calls if not _known(tx, call)]
+    return any(changed) or any(started)
+
+
+def _known(tx: Tx, effect: Effect) -> bool:
+    step = tx.state.step
+    key = effect.id.partition(":")[2]
+    return effect.id in tx.state.pending or (step is not None and key in step.results)
+
+
+def _issue_other(tx: Tx, effect: Effect) -> None:
+    if isinstance(effect, AskHuman):
+        ask(tx, effect, effect.id.partition(":")[2])
+    else:
+        tx.issue(effect)
+
+
+def _ask_or_refuse(tx: Tx, call: RunAction) -> bool:
+    """Put the request for a call that needs one; True when the call was refused instead."""
+    step, spec = tx.state.step, tx.state.spec
+    key = call.id.partition(":")[2]
+    decision = step.decisions.get(key) if step else None
+    if decision is not None:
+        return decision["decision"] == "reject" and _refused_by_person(tx, call, decision)
+    action = spec.action(call.action)
+    if action is None or spec.approval_of(action) != "ask":
+        return False
+    if not spec.interactive:
+        text = "This action needs a person's approval and nobody can be asked."
+        return _reject(tx, call, "no_approver", text, "policy")
+    request = approval(call, action)
+    if request.id not in tx.state.pending:
+        ask(tx, request, f"{key}.ask")
+    return False
+
+
+def _refused_by_person(tx: Tx, call: RunAction, decision: dict[str, Any]) -> bool:
+    said = decision.get("feedback", "")
+    text = "A person refused this call" + (f" and said: {said}" if said else ".")
+    return _reject(tx, call, "rejected", text, "human")
+
+
+def _start(tx: Tx, call: RunAction) -> bool:
+    """Hand a call over, or refuse it; True when it was refused."""
+    state = tx.state
+    if state.ended:
+        return False
+    reached = limits.reached(state)
+    if reached is not None:
+        limits.stop(tx, reached)
+        return False
+    spec = state.spec.action(call.action)
+    if spec is None:
+        return _reject(tx, call, "unknown_action", f"There is no action {call.action!r}.", "engine")
+    maximum = spec.max_calls
+    if maximum is not None and state.calls.get(call.action, 0) >= maximum:
+        return _reject(tx, call, "max_calls", f"This action may be called {maximum} times in a run.", "policy")
+    call = _as_approved(tx, call)
+    blocked = breaker.blocked(state.breaker, call.action, call.params, state.spec.limits.breaker)
+    if blocked is not None:
+        return _reject(tx, call, "blocked", blocked, "engine")
+    state.calls = {**state.calls, call.action: state.calls.get(call.action, 0) + 1}
+    tx.issue(replace(call, timeout_ms=limits.timeout_ms(state, call.timeout_ms)))
+    key = call.id.partition(":")[2]
+    tx.fact(ActionStarted(call_id=call.id, action=call.action, params=call.params), "model", key=key)
+    return False
+
+
+def _as_approved(tx: Tx, call: RunAction) -> RunAction:
+    """The call with the parameters that a person approved, where they edited them."""
+    step = tx.state.step
+    decision = step.decisions.get(call.id.partition(":")[2]) if step else None
+    if decision is None or decision.get("edited") is None:
+        return call
+    return replace(call, params=decision["edited"])
+
+
+def _reject(tx: Tx, call: RunAction, code: str, reason: str, by: str) -> bool:
+    key = call.id.partition(":")[2]
+    fact = ActionRejected(call_id=call.id, action=call.action, reason=reason, code=code)
+    tx.fact(fact, by, key=key)  # type: ignore[arg-type]
+    tx.result(key, Outcome.failed(code, reason))
+    return True
+
+
+def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
+    """Record how a call ended: result, counts, breaker."""
+    state = tx.state
+    key = call.id.partition(":")[2]
+    error = outcome.error
+    if error is not None and error.code == INTERRUPTED and call.on_unknown == "ask" and state.spec.interactive:
+        ask(tx, in_doubt(call), f"{key}.ask")
+        return
+    fact = ActionCompleted(
+        call_id=call.id,
+        action=call.action,
+        ok=outcome.ok,
+        result=outcome.value,
+        error=error.public() if error else None,
+        duration_ms=outcome.duration_ms,
+        attempts=outcome.attempts,
+    )
+    tx.fact(fact, key=key)
+    tx.result(key, outcome)
+    state.breaker = breaker.record(
+        state.breaker, call.action, call.params, ok=outcome.ok, fatal=bool(error and error.fatal)
+    )
+    if outcome.ok:
+        state.succeeded = {**state.succeeded, call.action: state.succeeded.get(call.action, 0) + 1}

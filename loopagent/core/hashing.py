@@ -1,0 +1,17 @@
+"""One canonical JSON and one hash of it, for everything that is compared or bound by content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no spaces: equal values give equal texts."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def json_hash(value: Any) -> str:
+    """SHA-256 of the canonical JSON, as hex."""
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "replace")).hexdigest()

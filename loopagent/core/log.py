@@ -1,0 +1,152 @@
+"""One committed transaction as bytes: events, facts and messages as JSON arrays, compressed with a dictionary.
+
+A reply is in its event, in its fact and in its message; the compressor keeps it once. The first byte is the
+version of the format. Within a version fields are only ever added, at the end of their array and with a default.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
+
+from loopagent.core.events import CancelRequested, Event, MessagePosted, Reported, Settled, Started
+from loopagent.core.facts import Fact
+from loopagent.core.log_dictionary import FORMAT_1
+from loopagent.core.outcome import ErrorInfo, Outcome
+from loopagent.core.state import Message
+from loopagent.errors import CorruptError
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Row: TypeAlias = list[Any]
+
+VERSION = 1
+_PREFIX = bytes([VERSION])
+_RAW = -15
+"""No zlib header and checksum; 32 KiB window."""
+_MEMORY = 8
+THOROUGH_CHARS = 65_536
+"""Longer entries are compressed fast instead of well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one transaction committed. `at` is seconds since the epoch."""
+
+    at: float
+    events: tuple[Event, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    messages: tuple[Message, ...] = ()
+
+
+def encode(entry: Entry) -> bytes:
+    """The entry as bytes.
+
+    Raises:
+        ValueError: A value in it is not JSON.
+    """
+    at = entry.at
+    text = to_json(
+        (
+            at,
+            [_event_row(one, at) for one in entry.events],
+            [(one.type, one.decided_by, one.data, one.turn, one.path) for one in entry.facts],
+            [(one.number, one.role, one.kind, one.text, one.turn) for one in entry.messages],
+        )
+    )
+    level = 6 if len(text) <= THOROUGH_CHARS else 1
+    packer = zlib.compressobj(level, zlib.DEFLATED, _RAW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, FORMAT_1)
+    return _PREFIX + packer.compress(text) + packer.flush()
+
+
+def decode(body: bytes) -> Entry:
+    """The entry again.
+
+    Raises:
+        CorruptError: The bytes are damaged or of a newer format.
+    """
+    if body[:1] != _PREFIX:
+        found = body[0] if body else "no"
+        message = f"a log entry has format {found}, this version reads format {VERSION}: upgrade loopagent"
+        raise CorruptError(message)
+    unpacker = zlib.decompressobj(_RAW, FORMAT_1)
+    try:
+        at, events, facts, messages = from_json(unpacker.decompress(body[1:]) + unpacker.flush())
+        return Entry(
+            at,
+            _EVENTS.validate_python([_event_fields(row, at) for row in events]),
+            _FACTS.validate_python([_named(Fact, row) for row in facts]),
+            _MESSAGES.validate_python([_named(Message, row) for row in messages]),
+        )
+    except (zlib.error, ValueError, TypeError, KeyError, IndexError) as error:
+        reason = "its values do not fit" if isinstance(error, ValidationError) else str(error)
+        message = f"a log entry is damaged: {reason}"
+        raise CorruptError(message) from error
+
+
+_EVENTS: TypeAdapter[tuple[Event, ...]] = TypeAdapter(tuple[Annotated[Event, Field(discriminator="kind")], ...])
+_FACTS: TypeAdapter[tuple[Fact, ...]] = TypeAdapter(tuple[Fact, ...])
+_MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...])
+
+_EVENT_TYPES: dict[str, type[Any]] = {
+    "started": Started,
+    "settled": Settled,
+    "reported": Reported,
+    "message_posted": MessagePosted,
+    "cancel_requested": CancelRequested,
+}
+
+_NAMES: dict[type[Any], tuple[str, ...]] = {
+    kind: tuple(one.name for one in fields(kind) if one.name != "kind")
+    for kind in _EVENT_TYPES.values()
+} | {
+    kind: tuple(one.name for one in fields(kind)) for kind in (Fact, Message, Outcome, ErrorInfo)
+}
+"""Names by position; an event's `kind` is written first."""
+
+
+def _event_row(event: Event, at: float) -> Row:
+    """Kind, then the fields in their order; `at` is null where it is the entry's."""
+    row: Row = [event.kind]
+    for name in _NAMES[type(event)]:
+        value = getattr(event, name)
+        if name == "at" and value == at:
+            value = None
+        elif name == "outcome":
+            value = _outcome_row(value)
+        row.append(value)
+    return row
+
+
+def _outcome_row(outcome: Outcome) -> Row:
+    error = outcome.error
+    why = error and [error.code, error.message, error.fatal, error.may_have_run]
+    return [outcome.ok, outcome.value, why, outcome.duration_ms, outcome.attempts]
+
+
+def _event_fields(row: Row, at: float) -> dict[str, Any]:
+    event = _named(_EVENT_TYPES[row[0]], row[1:])
+    event["kind"] = row[0]
+    if event["at"] is None:
+        event["at"] = at
+    if "outcome" in event:
+        event["outcome"] = _outcome_fields(event["outcome"])
+    return event
+
+
+def _outcome_fields(row: Row) -> dict[str, Any]:
+    outcome = _named(Outcome, row)
+    if outcome["error"] is not None:
+        outcome["error"] = _named(ErrorInfo, outcome["error"])
+    return outcome
+
+
+def _named(kind: type[Any], row: Row) -> dict[str, Any]:
+    """Values by field name; a shorter row leaves the newest fields to their defaults."""
+    return dict(zip(_NAMES[kind], row, strict=False))

@@ -1,0 +1,69 @@
+"""How an effect ended: well, with a value, or badly, with an error. Plain JSON either way."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorInfo:
+    """Why an effect failed.
+
+    `code` is a stable word. `fatal`: no later call can work. `may_have_run`: the effect may have happened
+    although no result is known.
+    """
+
+    code: str
+    message: str
+    fatal: bool = False
+    may_have_run: bool = False
+
+    def public(self) -> dict[str, Any]:
+        """The same as camelCase JSON, flags only where they are set."""
+        body: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.may_have_run:
+            body["mayHaveRun"] = True
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an effect. `value` is JSON; `duration_ms` covers all `attempts`."""
+
+    ok: bool
+    value: Any = None
+    error: ErrorInfo | None = None
+    duration_ms: float = 0.0
+    attempts: int = 1
+
+    @classmethod
+    def done(cls, value: Any = None, *, duration_ms: float = 0.0, attempts: int = 1) -> Outcome:
+        """It worked."""
+        return cls(ok=True, value=value, duration_ms=round(duration_ms, 2), attempts=attempts)
+
+    @classmethod
+    def failed(
+        cls,
+        code: str,
+        message: str,
+        *,
+        fatal: bool = False,
+        may_have_run: bool = False,
+        duration_ms: float = 0.0,
+        attempts: int = 1,
+    ) -> Outcome:
+        """It did not work."""
+        error = ErrorInfo(code, message, fatal, may_have_run)
+        return cls(ok=False, error=error, duration_ms=round(duration_ms, 2), attempts=attempts)
+
+    def with_value(self, value: Any) -> Outcome:
+        """The same outcome with another value."""
+        return replace(self, value=value)
+
+    def text(self) -> str:
+        """The value as text: a string as it is, anything else as JSON."""
+        if isinstance(self.value, str):
+            return self.value
+        return json.dumps(self.value, ensure_ascii=False, separators=(",", ":"))

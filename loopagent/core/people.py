@@ -1,0 +1,156 @@
+"""Requests to people: how they are asked, which answers hold, what an answer means.
+
+An answer counts only for exactly what was shown: it names the revision and the content hash of the request, and
+what runs afterwards is the stored or the explicitly edited content, never anything else that came with it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from loopagent.core.action_spec import ActionSpec
+from loopagent.core.effects import AskHuman, RunAction
+from loopagent.core.facts import RequestCreated, RequestResolved
+from loopagent.core.forms import check_answers
+from loopagent.core.hashing import json_hash
+from loopagent.core.params import check_params
+from loopagent.core.problems import Problem
+
+
+if TYPE_CHECKING:
+    from loopagent.core.events import Answer
+    from loopagent.core.state import RunState
+    from loopagent.core.tx import Tx
+
+
+def request_id(state: RunState, ask: AskHuman) -> str:
+    """The public id of a request: the run's id and the effect's."""
+    return f"{state.id}:{ask.id}"
+
+
+def ask(tx: Tx, request: AskHuman, key: str) -> None:
+    """Issue a request and tell the world."""
+    tx.issue(request)
+    created = RequestCreated(
+        request_id=request_id(tx.state, request),
+        kind=request.ask,
+        title=request.title,
+        text=request.text,
+        form=request.form,
+        subject=request.subject,
+        decisions=list(request.decisions),
+        revision=request.revision,
+        content_hash=request.content_hash,
+    )
+    tx.fact(created, "model" if request.ask == "question" else "policy", key=key)
+
+
+def approval(call: RunAction, spec: ActionSpec) -> AskHuman:
+    """The request that lets a person approve, edit or reject one call; it shows the exact parameters."""
+    subject = {"action": call.action, "params": call.params, "effects": spec.effects, "schema": spec.parameters}
+    return AskHuman(
+        id=f"{call.id}.ask",
+        ask="approval",
+        title=f"Run {call.action}?",
+        text=spec.description,
+        decisions=("approve", "reject", "terminate"),
+        subject=subject,
+        content_hash=json_hash(subject),
+    )
+
+
+def in_doubt(call: RunAction) -> AskHuman:
+    """The request about a call that was started before a crash and may have taken effect."""
+    subject = {"action": call.action, "params": call.params, "inDoubt": True}
+    return AskHuman(
+        id=f"{call.id}.ask",
+        ask="approval",
+        title=f"Run {call.action} again?",
+        text="The call was started and then interrupted. It may have taken effect already.",
+        decisions=("approve", "reject", "terminate"),
+        subject=subject,
+        content_hash=json_hash(subject),
+    )
+
+
+def question(effect_id: str, text: str, form: dict[str, Any] | None) -> AskHuman:
+    """The request that puts the model's question, with its form when it has one."""
+    title = (form or {}).get("title") or "Question"
+    shown = {"text": text, "form": form}
+    return AskHuman(
+        id=effect_id,
+        ask="question",
+        title=str(title),
+        text=text,
+        form=form,
+        decisions=("answer", "terminate"),
+        content_hash=json_hash(shown),
+    )
+
+
+def guard(effect_id: str, title: str, text: str) -> AskHuman:
+    """The request that asks what to do with a run that is stuck."""
+    return AskHuman(
+        id=effect_id,
+        ask="guard",
+        title=title,
+        text=text,
+        decisions=("approve", "answer", "terminate"),
+        content_hash=json_hash({"title": title, "text": text}),
+    )
+
+
+def read_answer(request: AskHuman, answer: Answer) -> tuple[dict[str, Any], list[Problem]]:
+    """Check an answer against what was asked.
+
+    Returns:
+        The answer as JSON with typed values and, for an edited approval, checked parameters; and every problem.
+        With a problem the answer must not be delivered: the request stays open.
+    """
+    body = asdict(answer)
+    if answer.decision not in request.decisions:
+        allowed = ", ".join(request.decisions)
+        return body, [Problem("decision", f"must be one of {allowed}", answer.decision)]
+    if answer.decision == "approve" and answer.edited is not None:
+        return _edited(request, body)
+    if request.form is not None and answer.decision == "answer":
+        values, problems = check_answers(request.form, answer.values)
+        return {**body, "values": values}, problems
+    if request.ask == "question" and answer.decision == "answer" and not (answer.values or answer.feedback.strip()):
+        return body, [Problem("feedback", "an answer needs a text in `feedback` or values", "nothing")]
+    return body, []
+
+
+def _edited(request: AskHuman, body: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    if "schema" not in request.subject:
+        return body, [Problem("edited", "only the parameters of an action that has not started can be edited", "")]
+    params, problems, _ = check_params(request.subject["schema"], body["edited"])
+    return {**body, "edited": params}, [Problem(f"edited.{one.path}", one.message, one.got) for one in problems]
+
+
+def resolved(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
+    """Tell the world how a request was answered."""
+    fact = RequestResolved(
+        request_id=request_id(tx.state, request),
+        decision=answer["decision"],
+        by=answer.get("by", "client"),
+        feedback=answer.get("feedback", ""),
+        values=answer.get("values", {}),
+        edited=answer.get("edited") is not None,
+    )
+    tx.fact(fact, "human", key=request.id.partition(":")[2])
+
+
+def answer_text(request: AskHuman, answer: dict[str, Any]) -> str:
+    """An answer as the person's message in the transcript."""
+    values = answer.get("values") or {}
+    lines = [str(answer["feedback"])] if answer.get("feedback") else []
+    labels = {str(one.get("id")): str(one.get("label")) for one in (request.form or {}).get("questions", [])}
+    lines += [f"{labels.get(key, key)}: {_shown(value)}" for key, value in values.items()]
+    return "\n".join(lines)
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

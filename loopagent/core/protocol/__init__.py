@@ -1,0 +1,1 @@
+"""The wire types of the reply protocol, one file a subject."""

@@ -1,0 +1,223 @@
+"""The state of a run: JSON values and names only, so saving it is one call and any process can go on.
+
+`schema_version` history, newest last:
+
+1. First version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.breaker import BreakerState
+from loopagent.core.effects import AskHuman, CallModel, Effect
+from loopagent.core.events import Delivery
+from loopagent.core.outcome import Outcome
+from loopagent.core.scratchpad import Scratchpad
+
+
+SCHEMA_VERSION = 1
+Status = Literal["running", "completed", "failed", "cancelled"]
+MessageKind = Literal["task", "person", "reply", "results", "feedback", "partial"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the transcript. `number` is stable for ever; messages are appended, never changed."""
+
+    number: int
+    role: Literal["user", "assistant"]
+    kind: MessageKind
+    text: str
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """A message that waits for the next turn boundary."""
+
+    text: str
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens and money spent so far, failed attempts included."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float | None = None
+
+    def plus(self, other: dict[str, Any]) -> Usage:
+        """This plus one attempt's usage (`ModelReply.usage` as JSON)."""
+        cost = other.get("cost_usd")
+        return Usage(
+            model_calls=self.model_calls + 1,
+            input_tokens=self.input_tokens + int(other.get("input_tokens") or 0),
+            cached_tokens=self.cached_tokens + int(other.get("cached_tokens") or 0),
+            output_tokens=self.output_tokens + int(other.get("output_tokens") or 0),
+            reasoning_tokens=self.reasoning_tokens + int(other.get("reasoning_tokens") or 0),
+            cost_usd=self.cost_usd if cost is None else (self.cost_usd or 0.0) + float(cost),
+        )
+
+    def public(self) -> dict[str, Any]:
+        """The same as camelCase JSON."""
+        return {
+            "modelCalls": self.model_calls,
+            "inputTokens": self.input_tokens,
+            "cachedTokens": self.cached_tokens,
+            "outputTokens": self.output_tokens,
+            "reasoningTokens": self.reasoning_tokens,
+            "costUsd": self.cost_usd,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Things in a row or in all that guards look at."""
+
+    refusals: int = 0
+    refusals_in_a_row: int = 0
+    truncations: int = 0
+    mistakes: int = 0
+    nudges: int = 0
+    claims: int = 0
+    reads_first: int = 0
+    repeats: int = 0
+    last_step: str = ""
+    """Hash of the last next step, to see repetition."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepInProgress:
+    """The next step being carried out: what was asked, and what is known by key."""
+
+    request: dict[str, Any]
+    """The canonical nextStep, names resolved and parameters filled in."""
+    message: str = ""
+    """The message that came with it."""
+    form: dict[str, Any] | None = None
+    results: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
+    decisions: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """Answers to approvals by the key of the call they allow."""
+    claimed: bool = False
+    """The same reply claimed completion; the model is told that it was not taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A stored text that the prompt knows by its handle."""
+
+    handle: str
+    artifact_id: str
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How an ended run ended."""
+
+    reason: str
+    """`completed`, `cancelled`, or why it failed: `limit`, `model`, `mistakes`, `truncated`, `stalled`."""
+    message: str = ""
+    commands: tuple[dict[str, Any], ...] = ()
+    form: dict[str, Any] | None = None
+    detail: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(slots=True)
+class RunState:
+    """Everything the engine knows about a run except its transcript.
+
+    Treated as a value: `advance` works on its own shallow copy and replaces containers instead of changing them.
+    """
+
+    id: str
+    spec: AgentSpec
+    """Pinned definition; stored once by its hash, not with every snapshot."""
+    model: str
+    """`provider:model` that answers, decided at creation."""
+    schema_version: int = SCHEMA_VERSION
+    root_id: str = ""
+    parent_id: str | None = None
+    status: Status = "running"
+    turn: int = 0
+    turn_open: bool = False
+    payload: Any = None
+    scratchpad: Scratchpad = field(default_factory=Scratchpad)
+    pending: dict[str, Effect] = field(default_factory=dict[str, Effect])
+    step: StepInProgress | None = None
+    mail: tuple[Mail, ...] = ()
+    notices: tuple[str, ...] = ()
+    """What the engine tells the model at the next turn boundary."""
+    messages: int = 0
+    """How many messages the transcript holds."""
+    counters: Counters = field(default_factory=Counters)
+    usage: Usage = field(default_factory=Usage)
+    breaker: BreakerState = field(default_factory=BreakerState)
+    calls: dict[str, int] = field(default_factory=dict[str, int])
+    """Calls dispatched, by action."""
+    succeeded: dict[str, int] = field(default_factory=dict[str, int])
+    """Calls that succeeded, by action."""
+    artifacts: tuple[Artifact, ...] = ()
+    active_ms: float = 0.0
+    """Working time so far; waiting for people does not count."""
+    clock: float = 0.0
+    """`at` of the last event, seconds since the epoch."""
+    shown: str = ""
+    """Loop state last published."""
+    shown_asks: tuple[str, ...] = ()
+    """Ids of the requests that were open then."""
+    result: Result | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing can happen to the run any more."""
+        return self.status != "running"
+
+    @property
+    def asks(self) -> list[AskHuman]:
+        """Open requests to people."""
+        return [one for one in self.pending.values() if isinstance(one, AskHuman)]
+
+    @property
+    def waiting(self) -> bool:
+        """Whether everything that is pending can only be settled from outside."""
+        return bool(self.pending) and len(self.asks) == len(self.pending)
+
+    @property
+    def calling(self) -> CallModel | None:
+        """The planner call under way, if there is one."""
+        return next((one for one in self.pending.values() if isinstance(one, CallModel)), None)
+
+
+_ADAPTER: TypeAdapter[RunState] = TypeAdapter(RunState)
+
+
+def dump_state(state: RunState) -> bytes:
+    """The state as JSON, without the pinned spec."""
+    return _ADAPTER.dump_json(state, exclude={"spec"}, exclude_defaults=True)
+
+
+def load_state(body: bytes, spec: AgentSpec) -> RunState:
+    """The state again.
+
+    Raises:
+        pydantic.ValidationError: The body is not a state of this version.
+    """
+    state = _ADAPTER.validate_json(_with_spec(body))
+    return replace(state, spec=spec)
+
+
+_PLACEHOLDER = AgentSpec(name="pinned").model_dump_json(by_alias=True, exclude_defaults=True).encode()
+
+
+def _with_spec(body: bytes) -> bytes:
+    return b'{"spec":' + _PLACEHOLDER + b"," + body[1:] if body != b"{}" else b'{"spec":' + _PLACEHOLDER + b"}"

@@ -1,0 +1,142 @@
+"""Carrying on: look at the open step, or open the next turn, until something has to be waited for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopagent.core import ending, limits, people
+from loopagent.core.effects import CallModel
+from loopagent.core.facts import ArtifactCreated, GuardMistake, TurnStarted
+from loopagent.core.gate import NOT_FAILURES, issue
+from loopagent.core.results import results_text
+from loopagent.core.state import Artifact, StepInProgress
+from loopagent.core.steps import STEP_TYPES, Done
+
+
+if TYPE_CHECKING:
+    from loopagent.core.outcome import Outcome
+    from loopagent.core.tx import Tx
+
+
+CLAIM_NOT_TAKEN = "taskComplete was not taken with this step. Look at its results, then claim completion again."
+
+
+def carry_on(tx: Tx) -> None:
+    """Do all that is necessary and possible now.
+
+    The one rule of the loop: the next planner call is issued only when no step is open and nothing is pending.
+    """
+    while not tx.state.ended:
+        step = tx.state.step
+        if step is not None:
+            if not _resume(tx, step):
+                return
+        elif tx.state.pending:
+            return
+        else:
+            _next_turn(tx)
+
+
+def _resume(tx: Tx, step: StepInProgress) -> bool:
+    """Look at the open step once; True when that changed something and it is worth looking again."""
+    handler = STEP_TYPES[step.request["type"]].model_validate(step.request)
+    move = handler.resume(tx.state, step.results)
+    if isinstance(move, Done):
+        _finish(tx, step, move)
+        return True
+    return issue(tx, move.effects)
+
+
+def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
+    """Close the step: what it brought goes to the model in the order it was asked for."""
+    tx.state.step = None
+    if done.results:
+        tx.say("user", "results", results_text(done.results, handle=lambda one: _handle(tx, one)))
+    for kind, text in done.said:
+        tx.say("user", kind, text)
+    for text in done.notices:
+        tx.notice(text)
+    if step.claimed:
+        tx.notice(CLAIM_NOT_TAKEN)
+    _count_mistake(tx, list(step.results.values()), progress=done.progress)
+    tx.close_turn("step")
+
+
+def _handle(tx: Tx, stored: dict[str, object]) -> str:
+    """The letter handle of a stored result; the same text keeps its handle."""
+    artifact_id = str(stored["artifactId"])
+    known = next((one for one in tx.state.artifacts if one.artifact_id == artifact_id), None)
+    if known is not None:
+        return known.handle
+    handle = letters(len(tx.state.artifacts))
+    chars = int(str(stored["chars"]))
+    tx.state.artifacts = (*tx.state.artifacts, Artifact(handle, artifact_id, chars))
+    call_id = str(stored.get("callId", ""))
+    tx.fact(ArtifactCreated(handle=handle, artifact_id=artifact_id, call_id=call_id, chars=chars))
+    return handle
+
+
+def letters(index: int) -> str:
+    """0 → A, 25 → Z, 26 → AA, as spreadsheet columns."""
+    name = ""
+    index += 1
+    while index:
+        index, rest = divmod(index - 1, 26)
+        name = chr(65 + rest) + name
+    return name
+
+
+def _count_mistake(tx: Tx, outcomes: list[Outcome], *, progress: bool) -> None:
+    """A turn counts as a mistake when something failed and nothing succeeded; any success resets."""
+    failed = any(not one.ok and one.error is not None and one.error.code not in NOT_FAILURES for one in outcomes)
+    if progress and any(one.ok for one in outcomes):
+        tx.count(mistakes=0, claims=0)
+    elif failed:
+        tx.count(mistakes=tx.state.counters.mistakes + 1)
+
+
+def _next_turn(tx: Tx) -> None:
+    """Open the next turn, unless a guard or a limit stands in the way."""
+    if _stuck(tx):
+        return
+    reached = limits.reached(tx.state, turn=True)
+    if reached is not None:
+        limits.stop(tx, reached)
+        return
+    _hand_over(tx)
+    state = tx.state
+    state.turn += 1
+    state.turn_open = True
+    tx.fact(TurnStarted())
+    tx.issue(CallModel(f"{state.turn}:model", limits.timeout_ms(state, None)))
+
+
+def _hand_over(tx: Tx) -> None:
+    """Give the model what waited for the turn boundary: the engine's notices, then one message of a person."""
+    state = tx.state
+    if state.notices:
+        tx.say("user", "feedback", "\n\n".join(state.notices))
+        state.notices = ()
+    if state.mail:
+        first, *rest = state.mail
+        state.mail = tuple(rest)
+        tx.say("user", "person", first.text)
+
+
+def _stuck(tx: Tx) -> bool:
+    """Ask the person what to do with a run that keeps going wrong, or end it (decision seats F1, F2)."""
+    counters, bounds = tx.state.counters, tx.state.spec.limits
+    too_many = bounds.max_mistakes and counters.mistakes >= bounds.max_mistakes
+    refused = counters.refusals_in_a_row >= bounds.max_refusals_in_a_row
+    repeated = counters.repeats >= bounds.repeat_limit
+    if not (too_many or refused or repeated):
+        return False
+    count = max(counters.mistakes, counters.refusals_in_a_row, counters.repeats)
+    tx.fact(GuardMistake(count=count))
+    what = "repeats the same step" if repeated else "keeps making mistakes"
+    text = f"The agent {what} ({count} times in a row)."
+    if not tx.state.spec.interactive:
+        ending.fail(tx, "mistakes", text, count=count)
+        return True
+    people.ask(tx, people.guard(f"{tx.state.turn}:guard", "The agent is stuck", text), "guard")
+    return True

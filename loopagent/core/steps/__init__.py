@@ -1,0 +1,104 @@
+"""The types of `nextStep`: one module, one class a type. A new type is one new file in this package.
+
+A class says what a model may ask for (its fields), what that needs (`resolve`), and what the engine does about it
+(`resume`). `resume` is a reconcile: given what is known so far it says what is still needed, or that the step is
+done. It is called again after every change, so it must be pure and cheap; the engine issues only effects it has
+not issued yet. The keys of effects (`action.0`) are a stored format: paused runs hold them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from loopagent.core.problems import Problem
+from loopagent.core.protocol.base import Wire
+
+
+if TYPE_CHECKING:
+    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.effects import Effect
+    from loopagent.core.outcome import Outcome
+    from loopagent.core.state import MessageKind, RunState
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The step needs these effects settled first; ids are `{turn}:{key}`."""
+
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The step is finished.
+
+    `results` become one results message, `said` further messages, `notices` go with the engine's other words at
+    the turn boundary. `progress` is False for a step that can bring nothing, so that it resets no guard.
+    """
+
+    results: tuple[dict[str, Any], ...] = ()
+    said: tuple[tuple[MessageKind, str], ...] = ()
+    notices: tuple[str, ...] = ()
+    progress: bool = True
+
+
+STEP_TYPES: dict[str, type[NextStep]] = {}
+"""Type name on the wire → class."""
+
+
+class NextStep(Wire):
+    """Base of the step types. Subclasses add `type: Literal["…"]` and their fields."""
+
+    body: ClassVar[tuple[str, ...]] = ()
+    """Keys of `nextStep` that belong to this type alone; a filled one tells the type where it is missing."""
+    example: ClassVar[dict[str, Any]] = {}
+    """A whole reply that uses the type."""
+    runs: ClassVar[bool] = True
+    """Whether this engine can carry the type out; others are read and refused with a reason."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Register the class under its wire name."""
+        super().__pydantic_init_subclass__(**kwargs)
+        STEP_TYPES[cls.type_name()] = cls
+
+    @classmethod
+    def type_name(cls) -> str:
+        """The name on the wire."""
+        return str(cls.model_fields["type"].annotation.__args__[0])  # type: ignore[union-attr]
+
+    @classmethod
+    def offered(cls, agent: AgentSpec) -> bool:
+        """Whether an agent may use the type at all; the prompt names only these."""
+        del agent
+        return cls.runs
+
+    def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
+        """Check the request against what the agent has: names, parameters, counts.
+
+        Returns:
+            The step with names and parameters as they will be used, all problems, and warnings.
+        """
+        del run
+        return self, [], []
+
+    def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
+        """Say what is still needed, or that the step is done."""
+        raise NotImplementedError
+
+
+def offered(agent: AgentSpec) -> frozenset[str]:
+    """Names of the types an agent may use."""
+    return frozenset(name for name, step in STEP_TYPES.items() if step.offered(agent))
+
+
+def _discover() -> None:
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+
+
+_discover()

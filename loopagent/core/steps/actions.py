@@ -1,0 +1,116 @@
+"""Actions: calls that run side by side, with their results in the order they were asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from pydantic import Field
+
+from loopagent.core import breaker
+from loopagent.core.effects import RunAction
+from loopagent.core.names import resolve_name
+from loopagent.core.params import check_params
+from loopagent.core.problems import Problem
+from loopagent.core.protocol.base import Params, Wire
+from loopagent.core.results import call_result
+from loopagent.core.steps import Done, NextStep, Wait
+
+
+if TYPE_CHECKING:
+    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.outcome import Outcome
+    from loopagent.core.state import RunState
+
+
+class ActionCall(Wire):
+    """One call."""
+
+    name: str = Field(min_length=1)
+    params: Params = {}
+
+
+class Actions(NextStep):
+    """Call actions; all calls of one reply run side by side and their results come back together."""
+
+    type: Literal["Actions"]
+    actions: list[ActionCall] = Field(min_length=1)
+    body: ClassVar = ("actions",)
+    example: ClassVar[dict[str, Any]] = {
+        "taskComplete": False,
+        "nextStep": {"type": "Actions", "actions": [{"name": "search", "params": {"query": "open orders"}}]},
+    }
+
+    @classmethod
+    def offered(cls, agent: AgentSpec) -> bool:
+        """Only agents that have actions."""
+        return bool(agent.actions)
+
+    def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
+        """Resolve names, check parameters against their schemas, and reserve counts for the whole batch."""
+        spec = run.spec
+        allowed = {one.name: one for one in spec.actions if spec.approval_of(one) != "never"}
+        problems: list[Problem] = []
+        warnings: list[str] = []
+        calls: list[ActionCall] = []
+        if len(self.actions) > spec.limits.max_actions_per_reply:
+            most = spec.limits.max_actions_per_reply
+            problems.append(Problem("nextStep.actions", f"at most {most} calls in one reply", f"{len(self.actions)}"))
+        for index, call in enumerate(self.actions):
+            path = f"nextStep.actions[{index}]"
+            match = resolve_name(call.name, list(allowed), f"{path}.name", "action")
+            warnings.extend(match.warnings)
+            if match.name is None:
+                problems.extend(match.problems)
+                continue
+            params, wrong, notes = check_params(allowed[match.name].parameters, call.params, f"{path}.params")
+            problems.extend(wrong)
+            warnings.extend(notes)
+            calls.append(call.model_copy(update={"name": match.name, "params": params}))
+        problems.extend(_too_many(run, Counter(one.name for one in calls)))
+        return self.model_copy(update={"actions": calls}), problems, warnings
+
+    def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
+        """Keep up to `maxConcurrency` calls under way until all have settled."""
+        missing = [index for index in range(len(self.actions)) if f"action.{index}" not in results]
+        if missing:
+            return Wait(tuple(self._call(run, index) for index in missing[: run.spec.limits.max_concurrency]))
+        outcomes = [results[f"action.{index}"] for index in range(len(self.actions))]
+        pairs = list(zip(self.actions, outcomes, strict=True))
+        shown = tuple(call_result(index + 1, call.name, outcome) for index, (call, outcome) in enumerate(pairs))
+        return Done(results=shown, notices=_guidance(run, pairs))
+
+    def _call(self, run: RunState, index: int) -> RunAction:
+        call = self.actions[index]
+        action = run.spec.action(call.name)
+        return RunAction(
+            id=f"{run.turn}:action.{index}",
+            action=call.name,
+            params=call.params,
+            timeout_ms=action.timeout_ms if action else 0,
+            repeatable=action.repeatable if action else False,
+            on_unknown=action.on_unknown if action else "report",
+        )
+
+
+def _too_many(run: RunState, asked: Counter[str]) -> list[Problem]:
+    problems: list[Problem] = []
+    for name, times in asked.items():
+        action = run.spec.action(name)
+        if action is None or action.max_calls is None:
+            continue
+        left = action.max_calls - run.calls.get(name, 0)
+        if times > left:
+            problems.append(Problem("nextStep.actions", f"{name} may be called {left} more time(s)", f"{times} calls"))
+    return problems
+
+
+def _guidance(run: RunState, pairs: list[tuple[ActionCall, Outcome]]) -> tuple[str, ...]:
+    limits = run.spec.limits.breaker
+    texts = [
+        breaker.guidance(run.breaker, call.name, call.params, limits)
+        for call, outcome in pairs
+        if not outcome.ok and outcome.error is not None and outcome.error.code not in {"rejected", "blocked"}
+    ]
+    return tuple(dict.fromkeys(one for one in texts if one))

@@ -1,0 +1,42 @@
+"""Chat: say something to the person and wait for the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from loopagent.core.people import question
+from loopagent.core.problems import Problem
+from loopagent.core.steps import Done, NextStep, Wait
+
+
+if TYPE_CHECKING:
+    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.outcome import Outcome
+    from loopagent.core.state import RunState
+
+
+class Chat(NextStep):
+    """Say or ask something: the reply's `message` is shown, with its `responseForm` if it has one, and the run waits
+    for the answer."""
+
+    type: Literal["Chat"]
+    example: ClassVar[dict[str, Any]] = {
+        "taskComplete": False,
+        "message": "Which quarter?",
+        "nextStep": {"type": "Chat"},
+    }
+
+    @classmethod
+    def offered(cls, agent: AgentSpec) -> bool:
+        """Only agents that a person may answer."""
+        return agent.interactive
+
+    def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
+        """Ask; the answer becomes the person's next message."""
+        answer = results.get("chat")
+        if answer is None:
+            step = run.step
+            text, form = (step.message, step.form) if step else ("", None)
+            return Wait((question(f"{run.turn}:chat", text, form),))
+        return Done(said=(("person", str(answer.value["text"])),))

@@ -1,0 +1,289 @@
+"""What a planner's reply means for the run: refused, cut off, or accepted as a whole and then applied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from loopagent.core import ending, limits
+from loopagent.core.completion import missing_for_completion
+from loopagent.core.facts import (
+    CommandIssued,
+    GuardNudged,
+    GuardRepeated,
+    PayloadChanged,
+    ReplyReceived,
+    ReplyRejected,
+    ReplyTruncated,
+    ScratchpadChanged,
+)
+from loopagent.core.feedback import refusal_feedback, truncation_feedback
+from loopagent.core.hashing import json_hash
+from loopagent.core.paths import parse_rules
+from loopagent.core.payload import PayloadChange, apply_change
+from loopagent.core.problems import Problem
+from loopagent.core.reply import Reading, ReplyRules, read_reply
+from loopagent.core.scratchpad import Scratchpad
+from loopagent.core.scratchpad import apply as apply_scratchpad
+from loopagent.core.shrink import suspicious
+from loopagent.core.state import StepInProgress, Usage
+from loopagent.core.steps import STEP_TYPES, NextStep, offered
+
+
+if TYPE_CHECKING:
+    from loopagent.core.outcome import Outcome
+    from loopagent.core.state import RunState
+    from loopagent.core.tx import Tx
+
+
+UNSUPPORTED = ("artifactToolCalls", "conversationToolCalls", "memoryWrites")
+
+
+@dataclass
+class Staged:
+    """Everything a reply asks for, worked out but not applied: the plan before the commit."""
+
+    problems: list[Problem] = field(default_factory=list[Problem])
+    warnings: list[str] = field(default_factory=list[str])
+    payload: PayloadChange | None = None
+    scratchpad: Scratchpad | None = None
+    step: NextStep | None = None
+
+
+def take_reply(tx: Tx, outcome: Outcome) -> None:
+    """Absorb how a planner call ended."""
+    value: dict[str, Any] = outcome.value if isinstance(outcome.value, dict) else {}
+    spent = _charge(tx, value)
+    if not outcome.ok:
+        _model_failed(tx, outcome)
+        return
+    text = str(value.get("text", ""))
+    reading = read_reply(text, str(value.get("finish", "stop")), rules=_rules(tx.state))
+    if reading.outcome == "truncated":
+        _truncated(tx, text, spent)
+        return
+    staged = _stage(tx.state, reading)
+    if staged.problems:
+        _refused(tx, text, staged.problems, spent)
+        return
+    _commit(tx, text, reading, staged, spent)
+
+
+def _model_failed(tx: Tx, outcome: Outcome) -> None:
+    reached = limits.reached(tx.state)
+    if reached is not None:
+        limits.stop(tx, reached)
+        return
+    error = outcome.error
+    message = error.message if error else "The model call failed."
+    ending.fail(tx, "model", message, kind=error.code if error else "unknown")
+
+
+def _charge(tx: Tx, value: dict[str, Any]) -> dict[str, Any]:
+    """Count what the call cost, failed attempts included; returns the usage of this turn."""
+    before = tx.state.usage
+    usage = before
+    for attempt in value.get("attempts", ()):
+        usage = usage.plus(attempt.get("usage") or {})
+    if "usage" in value:
+        usage = usage.plus(value["usage"])
+    tx.state.usage = usage
+    spent = Usage(
+        model_calls=usage.model_calls - before.model_calls,
+        input_tokens=usage.input_tokens - before.input_tokens,
+        cached_tokens=usage.cached_tokens - before.cached_tokens,
+        output_tokens=usage.output_tokens - before.output_tokens,
+        reasoning_tokens=usage.reasoning_tokens - before.reasoning_tokens,
+    )
+    return {key: amount for key, amount in spent.public().items() if amount}
+
+
+def _rules(state: RunState) -> ReplyRules:
+    bounds = state.spec.limits
+    return ReplyRules(
+        interactive=state.spec.interactive,
+        max_chars=bounds.max_reply_chars,
+        allowed_steps=offered(state.spec),
+        read_tools_left=state.counters.reads_first < bounds.max_reads_first,
+    )
+
+
+def _stage(state: RunState, reading: Reading) -> Staged:
+    staged = Staged(list(reading.problems), list(reading.warnings))
+    if reading.outcome == "refuse":
+        return staged
+    for key in UNSUPPORTED:
+        if reading.reply.get(key):
+            staged.problems.append(Problem(key, "this agent has no such tools; leave the field out", ""))
+    _stage_payload(state, reading.reply.get("payloadChangeRequest"), staged)
+    _stage_scratchpad(state, reading.reply.get("scratchpad"), staged)
+    response = reading.response
+    if reading.outcome == "step" and response is not None:
+        _stage_step(state, reading, staged)
+    return staged
+
+
+def _stage_payload(state: RunState, request: dict[str, Any] | None, staged: Staged) -> None:
+    if not request:
+        return
+    write, _ = parse_rules(list(state.spec.payload.write))
+    change = apply_change(state.payload, request, write=write, max_bytes=state.spec.limits.max_payload_bytes)
+    staged.problems.extend(change.problems)
+    staged.payload = change
+
+
+def _stage_scratchpad(state: RunState, change: dict[str, Any] | None, staged: Staged) -> None:
+    if change is None:
+        return
+    bounds = state.spec.limits
+    pad, warnings, problems = apply_scratchpad(
+        state.scratchpad,
+        change,
+        max_tasks=bounds.max_scratchpad_tasks,
+        max_notes_chars=bounds.max_scratchpad_chars,
+    )
+    staged.scratchpad = pad
+    staged.warnings.extend(warnings)
+    staged.problems.extend(problems)
+
+
+def _stage_step(state: RunState, reading: Reading, staged: Staged) -> None:
+    assert reading.step_type is not None  # a reading with outcome "step" names its type
+    step = STEP_TYPES[reading.step_type].model_validate(reading.reply.get("nextStep") or {"type": reading.step_type})
+    resolved, problems, warnings = step.resolve(state)
+    staged.step = resolved
+    staged.problems.extend(problems)
+    staged.warnings.extend(warnings)
+
+
+def _refused(tx: Tx, text: str, problems: list[Problem], spent: dict[str, Any]) -> None:
+    """Nothing of the reply takes effect; the model hears every problem at once."""
+    counters, bounds = tx.state.counters, tx.state.spec.limits
+    tx.say("assistant", "reply", text)
+    listed = [{"path": one.path, "message": one.message, "got": one.got} for one in problems]
+    tx.fact(ReplyRejected(raw=text, problems=listed, usage=spent))
+    tx.count(
+        refusals=counters.refusals + 1,
+        refusals_in_a_row=counters.refusals_in_a_row + 1,
+        mistakes=counters.mistakes + 1,
+        truncations=0,
+    )
+    tx.close_turn("refused")
+    tx.notice(refusal_feedback(problems))
+    if counters.refusals + 1 >= bounds.max_refusals:
+        ending.fail(tx, "mistakes", f"{bounds.max_refusals} replies were refused.", refusals=counters.refusals + 1)
+
+
+def _truncated(tx: Tx, text: str, spent: dict[str, Any]) -> None:
+    """Nothing of a cut-off reply takes effect; a shorter one is asked for."""
+    counters, bounds = tx.state.counters, tx.state.spec.limits
+    tx.fact(ReplyTruncated(raw=text, usage=spent))
+    tx.count(truncations=counters.truncations + 1)
+    tx.close_turn("truncated")
+    tx.notice(truncation_feedback())
+    if counters.truncations + 1 >= bounds.max_truncations:
+        message = f"The reply was cut off at the output limit {bounds.max_truncations} times in a row."
+        ending.fail(tx, "truncated", message)
+
+
+def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str, Any]) -> None:
+    """Apply an accepted reply, in the order of the protocol: payload, scratchpad, commands, then what follows."""
+    reply = reading.reply
+    tx.say("assistant", "reply", text)
+    kind = reading.step_type if reading.outcome == "step" else reading.outcome
+    received = ReplyReceived(
+        raw=text, type=str(kind), message=reply.get("message"), warnings=staged.warnings, usage=spent
+    )
+    tx.fact(received, "model")
+    tx.count(refusals_in_a_row=0, truncations=0)
+    _commit_payload(tx, staged)
+    if staged.scratchpad is not None and staged.scratchpad != tx.state.scratchpad:
+        tx.state.scratchpad = staged.scratchpad
+        pad = staged.scratchpad.model_dump(by_alias=True, exclude_none=True)
+        tx.fact(ScratchpadChanged(notes=pad["notes"], tasks=list(pad["tasks"])), "model")
+    _commands(tx, reply)
+    if reading.outcome == "complete":
+        _claim(tx, reply)
+    elif staged.step is not None:
+        _begin(tx, reading, staged.step)
+    else:
+        _nudge(tx)
+
+
+def _commit_payload(tx: Tx, staged: Staged) -> None:
+    change = staged.payload
+    if change is None:
+        return
+    warnings = [*change.warnings, *suspicious(tx.state.payload, change.payload, change.patch)]
+    if change.patch:
+        tx.state.payload = change.payload
+        fact = PayloadChanged(patch=change.patch, warnings=warnings, refused=change.refused)
+        tx.fact(fact, "model")
+    for refused in change.refused:
+        tx.notice(f"Not written to the payload: {refused}")
+    for warning in warnings:
+        tx.notice(f"Payload change: {warning}")
+
+
+def _commands(tx: Tx, reply: dict[str, Any]) -> None:
+    for field_name, automatic in (("automaticCommands", True), ("actionableCommands", False)):
+        for command in reply.get(field_name) or ():
+            tx.fact(CommandIssued(command=command, automatic=automatic), "model")
+
+
+def _claim(tx: Tx, reply: dict[str, Any]) -> None:
+    """Take a completion claim when the policy holds and nobody has said anything more."""
+    if tx.state.mail:
+        tx.close_turn("continue")
+        return
+    missing = missing_for_completion(tx.state)
+    message = str(reply.get("message") or "")
+    if not missing:
+        ending.complete(tx, message, list(reply.get("actionableCommands") or ()), reply.get("responseForm"))
+        return
+    claims = tx.state.counters.claims + 1
+    tx.count(claims=claims)
+    tx.close_turn("continue")
+    if claims >= tx.state.spec.limits.max_claims:
+        ending.fail(tx, "completion", "The task is not done: " + "; ".join(missing), by="policy", missing=missing)
+        return
+    tx.fact(GuardNudged(reason="completion"), "policy")
+    tx.notice("Completion was not accepted yet. Still missing:\n" + "\n".join(f"- {one}" for one in missing))
+
+
+def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:
+    """Open the step; `carry_on` does the rest."""
+    request = step.model_dump(by_alias=True, exclude_none=True, mode="json")
+    reply = reading.reply
+    tx.state.step = StepInProgress(
+        request=request,
+        message=str(reply.get("message") or ""),
+        form=reply.get("responseForm"),
+        claimed=reading.claims_complete,
+    )
+    tx.count(nudges=0, reads_first=0)
+    _watch_repetition(tx, json_hash(request))
+
+
+def _watch_repetition(tx: Tx, digest: str) -> None:
+    counters, bounds = tx.state.counters, tx.state.spec.limits
+    if digest != counters.last_step:
+        tx.state.counters = replace(counters, last_step=digest, repeats=1)
+        return
+    repeats = counters.repeats + 1
+    tx.count(repeats=repeats)
+    if repeats >= bounds.repeat_notice:
+        tx.fact(GuardRepeated(count=repeats))
+        tx.notice(f"You have asked for exactly the same step {repeats} times in a row. Do something else, or finish.")
+
+
+def _nudge(tx: Tx) -> None:
+    """The reply neither completes nor goes on: remind the model, a bounded number of times."""
+    nudges = tx.state.counters.nudges + 1
+    tx.count(nudges=nudges)
+    tx.close_turn("continue")
+    if nudges > tx.state.spec.limits.max_nudges:
+        ending.fail(tx, "stalled", "The model neither went on nor finished, although it was reminded.")
+        return
+    tx.fact(GuardNudged(reason="no_next_step"))
+    tx.notice("Go on with a nextStep, or set taskComplete to true with a message if the task is done.")

@@ -1,0 +1,88 @@
+"""The working copy of one transition: the new state while it is being made, and what goes out with it."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from loopagent.core.facts import DecidedBy, Fact, FactData, TurnEnded
+from loopagent.core.state import Message, MessageKind, RunState
+from loopagent.core.transition import Transition
+
+
+if TYPE_CHECKING:
+    from loopagent.core.effects import Effect
+    from loopagent.core.outcome import Outcome
+
+
+class Tx:
+    """One transition in the making.
+
+    `state` is a shallow copy that may be assigned to; the containers in it are replaced, never changed, so the
+    state that came in stays what it was.
+    """
+
+    __slots__ = ("at", "effects", "facts", "messages", "notices", "state", "touched")
+
+    def __init__(self, state: RunState) -> None:
+        self.state = copy(state)
+        self.at = state.clock
+        self.effects: list[Effect] = []
+        self.facts: list[Fact] = []
+        self.messages: list[Message] = []
+        self.touched = False
+
+    def clock(self, at: float) -> None:
+        """Move time on; only working time counts towards `max_seconds`."""
+        state = self.state
+        if state.clock and not state.waiting:
+            state.active_ms += max(0.0, (at - state.clock) * 1000.0)
+        state.clock = self.at = at
+        self.touched = True
+
+    def fact(self, data: FactData, by: DecidedBy = "engine", *, key: str | None = None) -> None:
+        """Tell the world; `key` says where in the turn."""
+        turn = self.state.turn or None
+        path = None if key is None else f"turn/{turn}/{key.replace('.', '/')}"
+        body = data.model_dump(by_alias=True, exclude_none=True)
+        self.facts.append(Fact(data.fact, by, body, turn, path))
+
+    def say(self, role: Literal["user", "assistant"], kind: MessageKind, text: str) -> None:
+        """Append a message to the transcript."""
+        state = self.state
+        state.messages += 1
+        self.messages.append(Message(state.messages, role, kind, text, state.turn))
+
+    def notice(self, text: str) -> None:
+        """Tell the model something at the next turn boundary."""
+        self.state.notices = (*self.state.notices, text)
+
+    def issue(self, effect: Effect) -> None:
+        """Ask for an effect; it is pending until it settles."""
+        self.state.pending = {**self.state.pending, effect.id: effect}
+        self.effects.append(effect)
+
+    def drop(self, effect_id: str) -> None:
+        """Take an effect off the pending ones."""
+        self.state.pending = {key: one for key, one in self.state.pending.items() if key != effect_id}
+
+    def count(self, **changes: int | str) -> None:
+        """Set counters."""
+        self.state.counters = replace(self.state.counters, **changes)  # type: ignore[arg-type]
+
+    def result(self, key: str, outcome: Outcome) -> None:
+        """Record what became of one effect of the open step."""
+        step = self.state.step
+        if step is not None:
+            self.state.step = replace(step, results={**step.results, key: outcome})
+
+    def close_turn(self, outcome: str) -> None:
+        """Close the open turn, if there is one."""
+        if self.state.turn_open:
+            self.state.turn_open = False
+            self.fact(TurnEnded(outcome=outcome))
+
+    def done(self) -> Transition:
+        """The finished transition."""
+        return Transition(self.state, tuple(self.effects), tuple(self.facts), tuple(self.messages))

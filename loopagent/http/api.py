@@ -1,0 +1,74 @@
+"""The ASGI app: routes over the app's verbs, complete OpenAPI, problem details for every error."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from loopagent.app import App
+from loopagent.http import problems, routes_agents, routes_requests, routes_runs
+from loopagent.http.middleware import Guard, Idempotency
+from loopagent.http.models import Problem
+
+
+VERSION = "0.1.0"
+MAX_BODY_BYTES = 10_000_000
+
+
+def create_api(
+    app: App, *, token: str | None = None, max_body_bytes: int = MAX_BODY_BYTES, manage: bool = True
+) -> FastAPI:
+    """The HTTP API of an app.
+
+    Args:
+        app: What to serve.
+        token: Bearer token that callers must send; None lets everybody in who can connect.
+        max_body_bytes: Largest request body.
+        manage: Open and close the app with the server; False when somebody else does.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        if not manage:
+            yield
+            return
+        async with app:
+            yield
+
+    api = FastAPI(
+        title="loopagent",
+        version=VERSION,
+        summary="Start loop agents, watch them, answer what they ask.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    api.state.app = app
+    problems.install(api)
+    for router in (routes_runs.router, routes_requests.router, routes_agents.router):
+        api.include_router(router, prefix="/api/v1")
+    api.include_router(routes_agents.health)
+    _describe(api)
+    api.add_middleware(Idempotency, host=app)
+    api.add_middleware(Guard, token=token, max_body_bytes=max_body_bytes)
+    return api
+
+
+def _describe(api: FastAPI) -> None:
+    """Put the problem's schema where the routes refer to, and leave out FastAPI's own error shape."""
+    plain = api.openapi
+
+    def openapi() -> dict[str, object]:
+        schema = plain()
+        schemas = schema["components"]["schemas"]
+        if "Problem" not in schemas:
+            own = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+            schemas.update(own.pop("$defs", {}))
+            schemas["Problem"] = own
+        for unused in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(unused, None)
+        return schema
+
+    api.openapi = openapi  # type: ignore[method-assign]

@@ -1,0 +1,173 @@
+"""What stands before every route: who may call, how large a body may be, and idempotency keys."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from weakref import WeakValueDictionary
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from loopagent.app import App
+from loopagent.errors import RequestError
+from loopagent.http.problems import problem_of, problem_response
+from loopagent.ports import RememberedAnswer
+
+
+MAX_KEY_CHARS = 255
+SERVER_ERROR = 500
+OPEN_PATHS = ("/healthz", "/readyz")
+
+
+class Guard:
+    """Refuses callers without the token (when one is set) and bodies that are too large.
+
+    Args:
+        app: The next ASGI app.
+        token: Bearer token that every call of the API must bring, or None.
+        max_body_bytes: Largest request body.
+    """
+
+    def __init__(self, app: ASGIApp, *, token: str | None, max_body_bytes: int) -> None:
+        self._app = app
+        self._token = token
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the call on, or answer with a problem."""
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        refused = self._refused(scope)
+        if refused is not None:
+            await problem_response(problem_of(refused))(scope, receive, send)
+            return
+        await self._app(scope, self._limited(receive), send)
+
+    def _refused(self, scope: Scope) -> RequestError | None:
+        given = _header(scope, b"authorization") or ""
+        wanted = f"Bearer {self._token}"
+        if self._token is not None and not hmac.compare_digest(given.encode(), wanted.encode()):
+            text = "Send the server's token as `Authorization: Bearer …`."
+            return RequestError("unauthorized", text, status=401)
+        length = _header(scope, b"content-length") or "0"
+        if length.isdigit() and int(length) > self._max_body_bytes:
+            return self._too_large()
+        return None
+
+    def _too_large(self) -> RequestError:
+        return RequestError("too_large", f"A request body may have {self._max_body_bytes} bytes.", status=413)
+
+    def _limited(self, receive: Receive) -> Receive:
+        seen = 0
+
+        async def limited() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._max_body_bytes:
+                raise self._too_large()
+            return message
+
+        return limited
+
+
+class Idempotency:
+    """Honours `Idempotency-Key` on every POST: the same key and body get the first answer again.
+
+    Answers are kept in the store, so this holds across restarts. A key that comes with another body is refused.
+    Streams are not kept: their routes look the run up themselves.
+    """
+
+    def __init__(self, app: ASGIApp, *, host: App) -> None:
+        self._app = app
+        self._host = host
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer from memory, or pass the call on and remember the answer."""
+        key = _header(scope, b"idempotency-key") if scope["type"] == "http" else None
+        if key is None or scope["method"] != "POST" or scope["path"].endswith("/stream"):
+            await self._app(scope, receive, send)
+            return
+        if not key.strip() or len(key) > MAX_KEY_CHARS:
+            text = f"Idempotency-Key must have 1 to {MAX_KEY_CHARS} characters."
+            await problem_response(problem_of(RequestError("bad_key", text, status=400)))(scope, receive, send)
+            return
+        name = f"{scope['path']}\n{key}"
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        async with lock:
+            await self._once(name, scope, receive, send)
+
+    async def _once(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await _read(receive)
+        query: bytes = scope.get("query_string", b"")
+        fingerprint = hashlib.sha256(query + b"\n" + body).hexdigest()
+        kept = await self._host.store.recall(name)
+        if kept is not None:
+            await self._replay(kept, fingerprint, scope, receive, send)
+            return
+        capture = _Capture(send)
+        await self._app(scope, _replaying(body, receive), capture)
+        if 0 < capture.status < SERVER_ERROR:
+            text = capture.body.decode("utf-8", "replace")
+            answer = RememberedAnswer(fingerprint, capture.status, text, capture.headers)
+            await self._host.store.remember(name, answer, at=self._host.now())
+
+    async def _replay(
+        self, kept: RememberedAnswer, fingerprint: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        if kept.fingerprint != fingerprint:
+            text = "This Idempotency-Key was used with another request; take a new key."
+            error = RequestError("idempotency_key_reused", text, status=422)
+            await problem_response(problem_of(error))(scope, receive, send)
+            return
+        headers = [(name.encode(), value.encode()) for name, value in kept.headers.items()]
+        headers.append((b"idempotency-replayed", b"true"))
+        await send({"type": "http.response.start", "status": kept.status, "headers": headers})
+        await send({"type": "http.response.body", "body": kept.body.encode()})
+
+
+class _Capture:
+    """Passes an answer on and keeps a copy."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.body = b""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
+        elif message["type"] == "http.response.body":
+            self.body += message.get("body", b"")
+        await self._send(message)
+
+
+async def _read(receive: Receive) -> bytes:
+    body = b""
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if message["type"] != "http.request" or not message.get("more_body"):
+            return body
+
+
+def _replaying(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def replay() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+def _header(scope: Scope, name: bytes) -> str | None:
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)

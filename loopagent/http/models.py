@@ -1,0 +1,257 @@
+"""What goes over the wire, in camelCase."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic.alias_generators import to_camel
+
+
+class Body(BaseModel):
+    """Base of what clients send: unknown keys are refused, so that a typo is not silently ignored."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", use_attribute_docstrings=True
+    )
+
+
+class View(BaseModel):
+    """Base of what the server sends."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, serialize_by_alias=True, use_attribute_docstrings=True
+    )
+
+
+class NewRun(Body):
+    """A run to start."""
+
+    agent: str = Field(min_length=1, max_length=200)
+    """Name of the agent."""
+    message: str = Field(min_length=1)
+    """The task."""
+    payload: JsonValue = None
+    """Working data to start with; null takes the agent's."""
+    model: str | None = Field(default=None, max_length=500)
+    """`provider:model`, when the agent allows another than its own."""
+    limits: dict[str, JsonValue] | None = None
+    """Limits that replace the agent's."""
+    metadata: dict[str, JsonValue] | None = None
+    """Anything to find the run by; never shown to a model."""
+
+
+class NewMessage(Body):
+    """Something to say to a run."""
+
+    text: str = Field(min_length=1)
+    delivery: Literal["queue", "steer"] = "queue"
+    """`queue` waits for a turn boundary; `steer` goes first and aborts the model call under way."""
+
+
+class CancelRun(Body):
+    """Why a run is stopped."""
+
+    reason: str = Field(default="", max_length=2_000)
+
+
+class Decision(Body):
+    """An answer to a request. The first answer wins."""
+
+    decision: Literal["approve", "reject", "answer", "terminate"]
+    values: dict[str, JsonValue] | None = None
+    """Form values by question id."""
+    edited: JsonValue = None
+    """Parameters to run instead of those shown."""
+    feedback: str = Field(default="", max_length=100_000)
+    """Text for the model."""
+    revision: int | None = None
+    """Revision that was seen; a stale one is refused with 409."""
+    content_hash: str | None = None
+    """Content hash that was seen; a stale one is refused with 409."""
+
+
+class Button(View):
+    """One thing that may be decided."""
+
+    decision: str
+    label: str
+
+
+class Ask(View):
+    """An open request, complete enough to draw its buttons."""
+
+    request_id: str
+    kind: str
+    title: str
+    primary: Button
+    secondary: Button
+    enabled: bool
+    expires_at: float | None = None
+
+
+class LoopStateView(View):
+    """What a run is doing."""
+
+    state: Literal["running", "streaming", "interactive", "followup", "client_tool", "idle", "resumable"]
+    reason: str | None = None
+    """Why it is idle."""
+    ask: Ask | None = None
+
+
+class UsageView(View):
+    """Tokens and money spent so far."""
+
+    model_calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost_usd: float | None = None
+
+
+class RunDetail(View):
+    """A run as it is now."""
+
+    id: str
+    root_run_id: str
+    agent: str
+    model: str
+    status: Literal["running", "completed", "failed", "cancelled"]
+    state: LoopStateView
+    turn: int
+    payload: JsonValue = None
+    message: str | None = None
+    """The model's last word, once the run has ended."""
+    reason: str | None = None
+    """`completed`, `cancelled`, or why the run failed."""
+    commands: list[dict[str, JsonValue]] = []
+    requests: list[Ask] = []
+    usage: UsageView
+    active_seconds: float
+    """Working time; waiting for people does not count."""
+    seq: int
+    """Number of the last event."""
+
+
+class RunSummary(View):
+    """A run in a list."""
+
+    id: str
+    agent: str
+    status: str
+    state: str
+    turn: int
+    title: str
+    created_at: float
+    """Seconds since the epoch."""
+    updated_at: float
+    metadata: dict[str, JsonValue] = {}
+
+
+class RunPage(View):
+    """A page of runs, newest first."""
+
+    runs: list[RunSummary]
+    next_cursor: str | None = None
+
+
+class RequestDetail(View):
+    """A request to a person."""
+
+    id: str
+    run_id: str
+    agent: str
+    status: Literal["open", "resolved", "cancelled", "expired"]
+    created_at: float
+    resolved_at: float | None = None
+    body: dict[str, JsonValue]
+    """What is asked: the data of its `request.created` event."""
+    resolution: dict[str, JsonValue] | None = None
+    """How it was closed."""
+
+
+class RequestPage(View):
+    """A page of requests, oldest first."""
+
+    requests: list[RequestDetail]
+    next_cursor: str | None = None
+
+
+class EventView(View):
+    """One public event."""
+
+    seq: int
+    id: str
+    run_id: str
+    root_run_id: str
+    parent_run_id: str | None = None
+    turn: int | None = None
+    path: str | None = None
+    ts: float
+    """Seconds since the epoch."""
+    type: str
+    decided_by: Literal["model", "engine", "human", "policy", "client"]
+    data: dict[str, JsonValue]
+
+
+class EventPage(View):
+    """Events in order."""
+
+    events: list[EventView]
+    next_after: int
+    """Pass as `after` for the next page."""
+
+
+class AgentSummary(View):
+    """An agent in a list."""
+
+    name: str
+    description: str
+    model: str | None = None
+
+
+class AgentDetail(AgentSummary):
+    """An agent with its schemas."""
+
+    payload_schema: dict[str, JsonValue] | None = None
+    actions: list[dict[str, JsonValue]] = []
+    limits: dict[str, JsonValue] = {}
+    autonomy: str
+
+
+class AgentList(View):
+    """All agents."""
+
+    agents: list[AgentSummary]
+
+
+class Health(View):
+    """Whether the process can work."""
+
+    status: Literal["ok", "closing"]
+
+
+class FieldError(View):
+    """One place that is wrong."""
+
+    pointer: str
+    """JSON Pointer into what was sent."""
+    detail: str
+
+
+class Problem(View):
+    """An error, as RFC 9457 has it, with a stable `code`."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    code: str
+    errors: list[FieldError] = []
+    retryable: bool = False
+
+
+def listed(detail: Any) -> dict[str, Any]:
+    """A dataclass row as keyword arguments for its view."""
+    return {name: getattr(detail, name) for name in detail.__dataclass_fields__}

@@ -1,0 +1,58 @@
+"""Agents, and whether the process is well."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+
+from loopagent.agent import Agent
+from loopagent.errors import RequestError
+from loopagent.http.models import AgentDetail, AgentList, AgentSummary, Health
+from loopagent.http.problems import responses
+from loopagent.http.routes_runs import Host
+
+
+router = APIRouter(tags=["agents"])
+health = APIRouter(tags=["health"])
+
+
+@router.get("/agents", responses=responses(401, 503))
+async def list_agents(app: Host) -> AgentList:
+    """List the agents that may be run."""
+    return AgentList(agents=[_summary(one) for _, one in sorted(app.agents.items())])
+
+
+@router.get("/agents/{name}", responses=responses(401, 404, 422, 503))
+async def show_agent(app: Host, name: Annotated[str, Path(max_length=200)]) -> AgentDetail:
+    """Look at an agent: payload schema, actions, limits."""
+    agent = app.agents.get(name)
+    if agent is None:
+        raise RequestError("unknown_agent", f"There is no agent {name!r}.", status=404)
+    spec = agent.spec
+    return AgentDetail(
+        **_summary(agent).model_dump(by_alias=False),
+        payload_schema=spec.payload.schema_,
+        actions=[one.model_dump(mode="json", by_alias=True) for one in spec.actions],
+        limits=spec.limits.model_dump(mode="json", by_alias=True),
+        autonomy=spec.autonomy,
+    )
+
+
+@health.get("/healthz")
+async def alive() -> Health:
+    """Whether the process runs."""
+    return Health(status="ok")
+
+
+@health.get("/readyz", responses=responses(503))
+async def ready(app: Host) -> Health:
+    """Whether the process can take work: the store answers and it is not shutting down."""
+    await app.store.runs(limit=1)
+    if app.closing:
+        raise RequestError("shutting_down", "The server is shutting down.", status=503, retryable=True)
+    return Health(status="ok")
+
+
+def _summary(agent: Agent[Any]) -> AgentSummary:
+    return AgentSummary(name=agent.name, description=agent.spec.description, model=agent.spec.model)

@@ -1,0 +1,56 @@
+"""Requests to people: the inbox, and answering."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query
+
+from loopagent.errors import RequestError
+from loopagent.http.models import Decision, RequestDetail, RequestPage, RunDetail, listed
+from loopagent.http.problems import responses
+from loopagent.http.routes_runs import Host, Key, run_detail
+
+
+RequestId = Annotated[str, Path(max_length=300, description="Id of a request.")]
+router = APIRouter(tags=["requests"])
+
+
+@router.get("/requests", responses=responses(400, 401, 422, 503))
+async def list_requests(
+    app: Host,
+    status: Annotated[Literal["open", "resolved", "cancelled", "expired", "all"], Query()] = "open",
+    run_id: Annotated[str | None, Query(alias="runId", max_length=200)] = None,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> RequestPage:
+    """List requests, oldest first."""
+    wanted = None if status == "all" else status
+    rows, following = await app.requests(status=wanted, run_id=run_id, cursor=cursor, limit=limit)
+    return RequestPage(requests=[RequestDetail(**listed(one)) for one in rows], next_cursor=following)
+
+
+@router.get("/requests/{request_id}", responses=responses(401, 404, 422, 503))
+async def show_request(app: Host, request_id: RequestId) -> RequestDetail:
+    """Look at one request."""
+    found = await app.store.request(request_id)
+    if found is None:
+        raise RequestError("unknown_request", f"There is no request {request_id!r}.", status=404)
+    return RequestDetail(**listed(found))
+
+
+@router.post("/requests/{request_id}/answer", responses=responses(400, 401, 404, 409, 410, 413, 422, 503))
+async def answer_request(app: Host, request_id: RequestId, body: Decision, key: Key = None) -> RunDetail:
+    """Decide or answer; the first answer wins, a later one gets 409 with what was decided."""
+    del key  # honoured before the route, for every POST
+    view = await app.answer(
+        request_id,
+        decision=body.decision,
+        values=body.values,
+        edited=body.edited,
+        feedback=body.feedback,
+        revision=body.revision,
+        content_hash=body.content_hash,
+        by="human",
+    )
+    return run_detail(view)

@@ -1,0 +1,195 @@
+"""Runs: start, list, look at, follow, talk to, stop."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from loopagent.app import App, RunView
+from loopagent.errors import RequestError
+from loopagent.http.models import (
+    CancelRun,
+    EventPage,
+    EventView,
+    LoopStateView,
+    NewMessage,
+    NewRun,
+    RunDetail,
+    RunPage,
+    RunSummary,
+    listed,
+)
+from loopagent.http.problems import responses
+from loopagent.http.sse import HEADERS, position, stream
+
+
+MAX_WAIT_SECONDS = 300
+MAX_PAGE = 200
+MAX_EVENTS = 1_000
+
+
+def host(request: Request) -> App:
+    """The app that this API serves."""
+    app: App = request.app.state.app
+    return app
+
+
+Host = Annotated[App, Depends(host)]
+RunId = Annotated[str, Path(max_length=200, description="Id of a run.")]
+Wait = Annotated[
+    float | None,
+    Query(ge=0, le=MAX_WAIT_SECONDS, description="Seconds to wait for the run to end or to ask somebody."),
+]
+Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=255)]
+router = APIRouter(tags=["runs"])
+
+
+@router.post("/runs", status_code=201, responses=responses(400, 401, 404, 413, 422, 503))
+async def create_run(app: Host, body: NewRun, response: Response, wait: Wait = None, key: Key = None) -> RunDetail:
+    """Start a run."""
+    del key  # honoured before the route, for every POST
+    view = await _start(app, body)
+    if wait:
+        view = await app.wait(view.id, timeout_seconds=wait)
+    response.headers["Location"] = f"/api/v1/runs/{view.id}"
+    return run_detail(view)
+
+
+@router.post(
+    "/runs/stream",
+    response_class=StreamingResponse,
+    responses={
+        200: {"description": "The run's events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        **responses(400, 401, 404, 413, 422, 503),
+    },
+)
+async def create_and_stream(app: Host, body: NewRun) -> StreamingResponse:
+    """Start a run and follow it."""
+    view = await _start(app, body)
+    headers = {**HEADERS, "Location": f"/api/v1/runs/{view.id}"}
+    return StreamingResponse(stream(app, view.id, 0), media_type="text/event-stream", headers=headers)
+
+
+@router.get("/runs", responses=responses(400, 401, 422, 503))
+async def list_runs(
+    app: Host,
+    agent: Annotated[str | None, Query(max_length=200)] = None,
+    status: Annotated[Literal["running", "completed", "failed", "cancelled"] | None, Query()] = None,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+) -> RunPage:
+    """List runs, newest first."""
+    rows, following = await app.runs(agent=agent, status=status, cursor=cursor, limit=limit)
+    return RunPage(runs=[RunSummary(**listed(one)) for one in rows], next_cursor=following)
+
+
+@router.get("/runs/{run_id}", responses=responses(401, 404, 422, 503))
+async def show_run(app: Host, run_id: RunId, wait: Wait = None) -> RunDetail:
+    """Look at a run; with `wait`, once it has ended or asks somebody."""
+    view = await app.wait(run_id, timeout_seconds=wait) if wait else await app.get(run_id)
+    return run_detail(view)
+
+
+@router.delete("/runs/{run_id}", status_code=204, responses=responses(401, 404, 409, 422, 503))
+async def delete_run(app: Host, run_id: RunId) -> None:
+    """Remove an ended run with everything that belongs to it."""
+    await app.delete(run_id)
+
+
+@router.get("/runs/{run_id}/state", responses=responses(401, 404, 422, 503))
+async def run_state(app: Host, run_id: RunId) -> LoopStateView:
+    """What a run is doing, and what may be done about it."""
+    return run_detail(await app.get(run_id)).state
+
+
+@router.get("/runs/{run_id}/events", responses=responses(401, 404, 422, 503))
+async def list_events(
+    app: Host,
+    run_id: RunId,
+    after: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_EVENTS)] = 100,
+) -> EventPage:
+    """Read a run's events in order."""
+    await app.get(run_id)
+    events = [EventView.model_validate(one) for one in await app.store.events(run_id, after=after, limit=limit)]
+    return EventPage(events=events, next_after=events[-1].seq if events else after)
+
+
+@router.get(
+    "/runs/{run_id}/stream",
+    response_class=StreamingResponse,
+    responses={
+        200: {"description": "The run's events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        **responses(400, 401, 404, 422, 503),
+    },
+)
+async def follow_run(
+    app: Host,
+    run_id: RunId,
+    after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+    last_event_id: Annotated[str | None, Header(alias="Last-Event-ID", max_length=100)] = None,
+) -> StreamingResponse:
+    """Follow a run: stored events after the position, then live ones, until the run ends."""
+    start = position(last_event_id, after)
+    await app.get(run_id)
+    return StreamingResponse(stream(app, run_id, start), media_type="text/event-stream", headers=HEADERS)
+
+
+@router.post("/runs/{run_id}/messages", status_code=202, responses=responses(400, 401, 404, 409, 413, 422, 429, 503))
+async def post_message(app: Host, run_id: RunId, body: NewMessage, key: Key = None) -> RunDetail:
+    """Say something to a run: it answers an open question, else it waits for a turn boundary."""
+    del key  # honoured before the route, for every POST
+    return run_detail(await app.post(run_id, body.text, delivery=body.delivery, by="human"))
+
+
+@router.post("/runs/{run_id}/cancel", responses=responses(400, 401, 404, 413, 422, 503))
+async def cancel_run(app: Host, run_id: RunId, body: CancelRun | None = None, key: Key = None) -> RunDetail:
+    """Stop a run and everything it is doing."""
+    del key  # honoured before the route, for every POST
+    reason = body.reason if body is not None else ""
+    return run_detail(await app.cancel(run_id, reason=reason, by="human"))
+
+
+@router.post("/runs/{run_id}/resume", responses=responses(400, 401, 404, 413, 422, 503))
+async def resume_run(app: Host, run_id: RunId, key: Key = None) -> RunDetail:
+    """Take up a run that was left in the middle."""
+    del key  # honoured before the route, for every POST
+    return run_detail(await app.resume(run_id))
+
+
+@router.get(
+    "/runs/{run_id}/artifacts/{artifact_id}",
+    response_class=Response,
+    responses={
+        200: {"description": "The text in full.", "content": {"text/plain": {}, "application/json": {}}},
+        **responses(401, 404, 422, 503),
+    },
+)
+async def read_artifact(
+    app: Host, run_id: RunId, artifact_id: Annotated[str, Path(max_length=100)]
+) -> Response:
+    """Read a result that was too long for the prompt."""
+    found = await app.store.artifact(run_id, artifact_id)
+    if found is None:
+        raise RequestError("unknown_artifact", f"Run {run_id!r} has no artifact {artifact_id!r}.", status=404)
+    headers = {"X-Content-Type-Options": "nosniff", "Content-Disposition": "attachment"}
+    return Response(found.content, media_type=found.media_type, headers=headers)
+
+
+async def _start(app: App, body: NewRun) -> RunView:
+    return await app.start(
+        body.agent,
+        body.message,
+        payload=body.payload,
+        model=body.model,
+        limits=body.limits,
+        metadata=body.metadata,
+    )
+
+
+def run_detail(view: RunView) -> RunDetail:
+    """A run as it goes over the wire."""
+    public: dict[str, Any] = view.public()
+    return RunDetail.model_validate(public)

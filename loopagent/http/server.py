@@ -1,0 +1,49 @@
+"""A server process: starts, tells where it listens, and stops cleanly while streams are open."""
+
+from __future__ import annotations
+
+import asyncio
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from loopagent.app import App
+from loopagent.http.api import create_api
+
+
+GRACE_SECONDS = 10
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with open streams ended as soon as a stop signal comes instead of holding the process."""
+
+    def __init__(self, config: uvicorn.Config, app: App) -> None:
+        super().__init__(config)
+        self._host = app
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def serve(self, sockets: Any = None) -> None:
+        """Serve until a stop signal comes."""
+        self._loop = asyncio.get_running_loop()
+        await super().serve(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End the streams, then stop as uvicorn does."""
+        self._host.closing = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._host.bus.wake_all)
+        super().handle_exit(sig, frame)
+
+
+def make_server(app: App, *, host: str, port: int, token: str | None = None) -> Server:
+    """A server for an app; `port` 0 takes any free one."""
+    config = uvicorn.Config(
+        create_api(app, token=token),
+        host=host,
+        port=port,
+        log_level="warning",
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        server_header=False,
+    )
+    return Server(config, app)

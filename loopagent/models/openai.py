@@ -1,0 +1,286 @@
+"""OpenAI's chat completions, and every server that speaks the same: one request, one text.
+
+Source: model access, structured output.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, cast
+from urllib.parse import urlsplit
+
+from loopagent.models.faults import complaint_in, kind_of
+from loopagent.models.http import Arrival, HttpSettings, Wire, clean_key
+from loopagent.models.prices import cost_usd
+from loopagent.models.values import count, is_list, mapping, merged, text_in
+from loopagent.ports import Finish, ModelReply, ModelRequest, Usage
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loopagent.errors import ModelError
+    from loopagent.ports import DeltaSink
+
+
+OFFICIAL_URL = "https://api.openai.com/v1"
+JsonMode = Literal["auto", "schema", "object", "off"]
+"""How JSON is asked for.
+
+`schema`: a strict JSON Schema when the request has one. `object`: JSON of any shape. `off`: by the
+prompt alone.
+`auto`: `schema` at OpenAI itself, `object` elsewhere.
+"""
+_FINISH: dict[str, Finish] = {
+    "stop": "stop",
+    "eos": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_calls": "stop",
+    "function_call": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "refusal": "refusal",
+}
+_BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
+"""Finish reasons by which a server says that it failed while answering."""
+
+
+class OpenAIModel:
+    """A model behind an OpenAI-compatible `chat/completions` address.
+
+    Args:
+        name: `provider:model` as configured.
+        model: The provider's name of the model.
+        base_url: Address up to and including the version, for example `https://api.openai.com/v1`.
+        api_key: Sent as bearer token; None for servers that want none.
+        json_mode: How JSON is asked for, see `JsonMode`.
+        finish_required: A stream that ends without saying why counts as cut off. Turn it off only
+            for servers that never say.
+        settings: Timeouts and limits.
+
+    Raises:
+        ConfigError: The key cannot be sent.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        base_url: str = OFFICIAL_URL,
+        api_key: str | None = None,
+        *,
+        json_mode: JsonMode = "auto",
+        finish_required: bool = True,
+        settings: HttpSettings | None = None,
+    ) -> None:
+        self.name = name
+        self._model = model
+        self._official = urlsplit(base_url).hostname == urlsplit(OFFICIAL_URL).hostname
+        self._json_mode = (
+            ("schema" if self._official else "object") if json_mode == "auto" else json_mode
+        )
+        self._finish_required = finish_required
+        self._priced_as = f"{base_url}#{model}"
+        key = clean_key(api_key, name) if api_key else ""
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        url = f"{base_url.rstrip('/')}/chat/completions"
+        self._wire = Wire(name, url, headers=headers, secrets=(key,), settings=settings)
+
+    async def generate(
+        self, request: ModelRequest, *, on_delta: DeltaSink | None = None
+    ) -> ModelReply:
+        """Ask once; see `Model.generate`."""
+        collector = ChatCollector(self._wire.error, finish_required=self._finish_required)
+        body = self._body(request, stream=on_delta is not None)
+        arrival = await self._wire.call(body, collector, on_delta)
+        reply = collector.reply(arrival, self._model)
+        return replace(reply, usage=self._priced(reply.usage))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._wire.aclose()
+
+    def _priced(self, usage: Usage) -> Usage:
+        if usage.cost_usd is not None:
+            return usage
+        return replace(usage, cost_usd=cost_usd(self._priced_as, usage))
+
+    def _body(self, request: ModelRequest, *, stream: bool) -> dict[str, Any]:
+        messages = [{"role": one.role, "content": one.text} for one in request.messages]
+        if not self._official:
+            messages = merged(messages)
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": [{"role": "system", "content": request.system}, *messages],
+        }
+        if stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        wanted = self._response_format(request)
+        if wanted is not None:
+            body["response_format"] = wanted
+        if request.max_output_tokens is not None:
+            key = "max_completion_tokens" if self._official else "max_tokens"
+            body[key] = request.max_output_tokens
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if self._official and request.cache_key:
+            body["prompt_cache_key"] = request.cache_key
+        return body
+
+    def _response_format(self, request: ModelRequest) -> dict[str, Any] | None:
+        if self._json_mode == "schema" and request.schema is not None:
+            schema = {"name": "reply", "strict": True, "schema": object_rooted(request.schema)}
+            return {"type": "json_schema", "json_schema": schema}
+        # Servers demand that the prompt speaks of JSON; a prompt that does not wants plain text.
+        if self._json_mode != "off" and "json" in request.system.lower():
+            return {"type": "json_object"}
+        return None
+
+
+def object_rooted(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema, wrapped as `{"turn": …}` unless its root is a plain object.
+
+    Strict mode takes no `anyOf` at the root. Definitions stay at the root, where references look
+    for them.
+    """
+    if schema.get("type") == "object" and "anyOf" not in schema:
+        return schema
+    inner = {key: value for key, value in schema.items() if key not in {"$defs", "$schema"}}
+    wrapped: dict[str, Any] = {
+        "type": "object",
+        "properties": {"turn": inner},
+        "required": ["turn"],
+        "additionalProperties": False,
+    }
+    return wrapped | ({"$defs": schema["$defs"]} if "$defs" in schema else {})
+
+
+class ChatCollector:
+    """Gathers one chat completion, streamed or whole.
+
+    Args:
+        fail: Makes the error for a kind and a detail.
+        finish_required: Whether a stream must say why it ended.
+    """
+
+    def __init__(self, fail: Callable[..., ModelError], *, finish_required: bool = True) -> None:
+        self._fail = fail
+        self._finish_required = finish_required
+        self._parts: list[str] = []
+        self._reasoning: list[str] = []
+        self._refusal: list[str] = []
+        self._finish: str | None = None
+        self._answered = False
+        self._done = False
+        self._model = ""
+        self._id: str | None = None
+        self.usage = Usage()
+
+    @property
+    def text(self) -> str:
+        """Reply text so far."""
+        return "".join(self._parts)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the reason for the end, or the end mark, has come."""
+        return self._done or self._finish is not None
+
+    def feed(self, data: str) -> str | None:
+        """Take one event of the stream; see `Collector.feed`."""
+        if data.strip() == "[DONE]":
+            self._done = True
+            return None
+        try:
+            chunk = json.loads(data)
+        except (ValueError, RecursionError):
+            raise self._fail(
+                "bad_response", f"an event of the stream is not JSON: {data[:4000]}"
+            ) from None
+        return self._absorb(chunk, "delta")
+
+    def whole(self, body: Any) -> None:
+        """Take an answer that came in one piece."""
+        self._absorb(body, "message")
+        if not self._answered:
+            raise self._fail("bad_response", "the answer holds no choices")
+
+    def end(self) -> None:
+        """Complain about a stream that stopped early."""
+        if self._done and not self._answered:
+            raise self._fail("bad_response", "the answer holds no choices")
+        if self._finish is None and (self._finish_required or not self._done):
+            raise self._fail("truncated_stream", "it ended without a finish_reason")
+
+    def reply(self, arrival: Arrival, model: str) -> ModelReply:
+        """The finished reply; `model` names it when the server did not."""
+        finish: Finish = _FINISH.get(self._finish or "", "unknown")
+        refusal = "".join(self._refusal) or None
+        return ModelReply(
+            text=self.text,
+            finish="refusal" if refusal and finish in {"stop", "unknown"} else finish,
+            refusal=refusal,
+            reasoning="".join(self._reasoning) or None,
+            usage=self.usage,
+            model=self._model or model,
+            request_id=arrival.request_id or self._id,
+            first_token_ms=arrival.first_token_ms,
+            total_ms=arrival.total_ms,
+        )
+
+    def _absorb(self, chunk: Any, key: Literal["delta", "message"]) -> str | None:
+        complaint = complaint_in(chunk)
+        if complaint is not None:
+            raise self._fail(kind_of(None, complaint), complaint.message)
+        if not isinstance(chunk, dict):
+            raise self._fail("bad_response", "the answer is not a JSON object")
+        body = cast("dict[str, Any]", chunk)
+        if body.get("usage"):
+            self.usage = usage_of(mapping(body["usage"]))
+        self._model = self._model or str(body.get("model") or "")
+        self._id = self._id or (str(body["id"]) if body.get("id") else None)
+        choices = body.get("choices")
+        first = mapping(choices[0]) if is_list(choices) and choices else {}
+        return self._choice(first, key) if first else None
+
+    def _choice(self, choice: dict[str, Any], key: str) -> str | None:
+        self._answered = True
+        message = mapping(choice.get(key))
+        text = text_in(message.get("content"))
+        reasoning = text_in(message.get("reasoning_content") or message.get("reasoning"))
+        refusal = text_in(message.get("refusal"))
+        for piece, kept in (
+            (text, self._parts),
+            (reasoning, self._reasoning),
+            (refusal, self._refusal),
+        ):
+            if piece:
+                kept.append(piece)
+        finish = choice.get("finish_reason")
+        if finish in _BROKEN_OFF:
+            raise self._fail("server", f"it broke off with finish_reason {finish}")
+        if isinstance(finish, str) and finish:
+            self._finish = finish
+        return text if text or reasoning or refusal else None
+
+
+def usage_of(usage: dict[str, Any]) -> Usage:
+    """Tokens from a `usage` object; detail objects may be null or missing."""
+    given = mapping(usage.get("prompt_tokens_details"))
+    made = mapping(usage.get("completion_tokens_details"))
+    cost = usage.get("cost")
+    return Usage(
+        input_tokens=count(usage.get("prompt_tokens")),
+        cached_tokens=count(given.get("cached_tokens"))
+        or count(usage.get("prompt_cache_hit_tokens")),
+        output_tokens=count(usage.get("completion_tokens")),
+        reasoning_tokens=count(made.get("reasoning_tokens")),
+        cost_usd=float(cost)
+        if isinstance(cost, (int, float)) and not isinstance(cost, bool)
+        else None,
+    )

@@ -1,0 +1,281 @@
+"""What the engine needs from outside, on one screen: a model to ask and a store to keep runs in.
+
+A model call is one attempt: messages in, one text out. A store commit is one transaction: it happens as a
+whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from loopagent.core.events import Event
+from loopagent.core.facts import Fact
+from loopagent.core.state import Message, RunState
+
+
+Finish = Literal["stop", "length", "content_filter", "refusal", "unknown"]
+DeltaSink = Callable[[str], Awaitable[None] | None]
+"""Called with each piece of reply text as it arrives; may be sync or async."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message of the conversation as providers know it."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one attempt; `cached_tokens` is the part of `input_tokens` served from a prompt cache."""
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One model call.
+
+    `system` is the stable part of the prompt; `messages` is the conversation, oldest first; its last entry may
+    be the volatile state message. `schema` is a JSON Schema for constrained decoding, or None.
+    `cache_key` is stable over a run, for providers that route by it.
+    """
+
+    system: str
+    messages: Sequence[ChatMessage]
+    schema: dict[str, Any] | None = None
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    cache_key: str | None = None
+    agent: str = ""
+    """Name of the agent that asks; scripted models pick entries by it. Never sent to a provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """What one successful attempt brought back.
+
+    `refusal` is the provider's refusal text (`finish == "refusal"`). `first_token_ms` is None when not streamed.
+    """
+
+    text: str
+    finish: Finish = "stop"
+    refusal: str | None = None
+    reasoning: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    request_id: str | None = None
+    first_token_ms: float | None = None
+    total_ms: float = 0.0
+
+
+class Model(Protocol):
+    """A model that can be asked. One `generate` is one attempt: no hidden retries."""
+
+    name: str
+    """`provider:model` as configured."""
+
+    async def generate(self, request: ModelRequest, *, on_delta: DeltaSink | None = None) -> ModelReply:
+        """Ask once.
+
+        Args:
+            request: What to send.
+            on_delta: Receives reply text as it arrives; the request is streamed when given.
+
+        Raises:
+            ModelError: The attempt failed. Cancellation passes through.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Give back connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One transaction of one run: the events that came in and everything the transition brought.
+
+    `version` is the version the old state was read at; the commit makes it `version + 1`. `at` is seconds since
+    the epoch, the time of every fact in it.
+    """
+
+    state: RunState
+    version: int
+    at: float
+    events: tuple[Event, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    messages: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A run as it was last committed. `seq` is the number of the last public event of the root run."""
+
+    state: RunState
+    version: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """What a list of runs shows; never loads a run's body."""
+
+    id: str
+    agent: str
+    status: str
+    state: str
+    turn: int
+    title: str
+    created_at: float
+    updated_at: float
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow:
+    """A request to a person. `body` is the data of its `request.created` event, `resolution` of what closed it."""
+
+    id: str
+    run_id: str
+    agent: str
+    status: Literal["open", "resolved", "cancelled", "expired"]
+    created_at: float
+    body: dict[str, Any]
+    resolved_at: float | None = None
+    resolution: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One committed transaction of a run, as the log keeps it: for people, replay and audit."""
+
+    version: int
+    first_seq: int
+    at: float
+    events: tuple[Event, ...]
+    facts: tuple[Fact, ...]
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArtifact:
+    """A text kept in full, addressed by the SHA-256 of its bytes."""
+
+    artifact_id: str
+    media_type: str
+    size_bytes: int
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedAnswer:
+    """The answer that an idempotency key already got. `fingerprint` is a hash of the request it belongs to."""
+
+    fingerprint: str
+    status: int
+    body: str
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class Store(Protocol):
+    """Keeps runs. Every method is one transaction; all raise `StoreError` when the store itself fails."""
+
+    async def open(self) -> None:
+        """Make ready; creates what is missing and refuses data of a newer version (`CorruptError`)."""
+        ...
+
+    async def aclose(self) -> None:
+        """Finish what is queued and let go of the files or connections."""
+        ...
+
+    async def create(self, commit: Commit, *, metadata: dict[str, Any] | None = None) -> int:
+        """Add a run with its first transition and pinned spec; returns the first event's `seq` (1 for a root run).
+
+        Raises:
+            ConflictError: A run of this id exists.
+        """
+        ...
+
+    async def commit(self, commit: Commit) -> int:
+        """Append a transition; returns the `seq` of its first fact.
+
+        Raises:
+            ConflictError: The run is not at `commit.version` any more; nothing was written.
+        """
+        ...
+
+    async def load(self, run_id: str) -> Snapshot | None:
+        """The run as last committed, or None."""
+        ...
+
+    async def transcript(self, run_id: str, *, first: int = 1, last: int | None = None) -> list[Message]:
+        """Messages `first` to `last` (both included, numbers start at 1), oldest first."""
+        ...
+
+    async def log(self, run_id: str) -> list[LogEntry]:
+        """Everything committed for the run, oldest first."""
+        ...
+
+    async def events(self, run_id: str, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
+        """Public events with `seq > after`, in order, as envelopes of `public_event`."""
+        ...
+
+    async def runs(
+        self, *, agent: str | None = None, status: str | None = None, cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[RunRow], str | None]:
+        """A page of runs, newest first, and the cursor of the next page (None at the end)."""
+        ...
+
+    async def requests(
+        self, *, status: str | None = "open", run_id: str | None = None, cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[RequestRow], str | None]:
+        """A page of requests to people, oldest first, and the cursor of the next page."""
+        ...
+
+    async def request(self, request_id: str) -> RequestRow | None:
+        """One request, or None."""
+        ...
+
+    async def unfinished(self) -> list[str]:
+        """Ids of runs that have work a worker must do (not ended, not only waiting for people)."""
+        ...
+
+    async def claim(self, run_id: str, owner: str, *, now: float, lease_seconds: float) -> bool:
+        """Take or renew the right to perform a run's effects; False while another owner's lease is valid."""
+        ...
+
+    async def release(self, run_id: str, owner: str) -> None:
+        """Give the right back, if `owner` holds it."""
+        ...
+
+    async def owner(self, run_id: str) -> str | None:
+        """Who holds the run's lease, whether it has expired or not."""
+        ...
+
+    async def put_artifact(self, run_id: str, artifact: StoredArtifact) -> None:
+        """Keep a text for a run; the same content is stored once."""
+        ...
+
+    async def artifact(self, run_id: str, artifact_id: str) -> StoredArtifact | None:
+        """A text of this run, or None; another run's text is None too."""
+        ...
+
+    async def remember(self, key: str, answer: RememberedAnswer, *, at: float) -> RememberedAnswer:
+        """Keep the answer given under an idempotency key; returns the one kept first."""
+        ...
+
+    async def recall(self, key: str) -> RememberedAnswer | None:
+        """The answer given under an idempotency key, or None."""
+        ...
+
+    async def delete(self, run_id: str) -> bool:
+        """Remove an ended run with everything that belongs to it; False if there is none."""
+        ...

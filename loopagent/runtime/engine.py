@@ -1,0 +1,277 @@
+"""The shell around the core: commit what `advance` says, perform the effects, bring their outcomes back.
+
+Every way into a run goes through `deliver`, one at a time per run; outcomes that are ready together are advanced
+and committed together. A run that only waits has no task, no lease and nothing in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from loopagent.core.advance import advance
+from loopagent.core.effects import CancelEffect, Effect, RunAction
+from loopagent.core.events import Event, Reported, Settled, Started
+from loopagent.core.facts import public_event
+from loopagent.core.outcome import Outcome
+from loopagent.core.state import RunState
+from loopagent.errors import ConflictError, RequestError
+from loopagent.ports import Commit, Store
+from loopagent.runtime.bus import Bus
+from loopagent.runtime.leases import Leases
+from loopagent.runtime.live import Live
+from loopagent.runtime.perform import Performer, interrupted
+
+
+_LOG = logging.getLogger("loopagent")
+MAX_CONFLICTS = 20
+"""How often a delivery reloads a run that somebody else moved on, before it gives up."""
+
+
+class Engine:
+    """Runs agents in this process.
+
+    Args:
+        store: Where runs are kept.
+        performer: Turns effects into outcomes.
+        bus: Who listens.
+        leases: Keeps other processes from performing the same effects.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(
+        self, *, store: Store, performer: Performer, bus: Bus, leases: Leases, clock: Callable[[], float]
+    ) -> None:
+        self._store = store
+        self._performer = performer
+        self._bus = bus
+        self._leases = leases
+        self._clock = clock
+        self._live: dict[str, Live] = {}
+        self._loading: dict[str, asyncio.Lock] = {}
+        self._closing = False
+
+    async def create(self, state: RunState, message: str, *, by: str, metadata: dict[str, Any] | None = None) -> None:
+        """Create a run with its task and start working on it."""
+        if self._closing:
+            raise RequestError("shutting_down", "The server is shutting down.", status=503, retryable=True)
+        started = Started(message, self._clock(), by)
+        transition = advance(state, started)
+        commit = Commit(
+            transition.state, 0, started.at, (started,), transition.facts, transition.messages
+        )
+        first_seq = await self._store.create(commit, metadata=metadata)
+        live = Live.fresh(transition)
+        self._live[state.id] = live
+        self._publish(live, commit, first_seq)
+        async with live.lock:
+            await self._dispatch(live, transition.effects)
+
+    async def deliver(self, run_id: str, decide: Callable[[RunState], Sequence[Event]]) -> RunState:
+        """Bring events from outside to a run.
+
+        Args:
+            run_id: The run.
+            decide: Looks at the current state and returns the events, or raises `RequestError`; called again
+                when somebody else moved the run on meanwhile.
+
+        Raises:
+            RequestError: `unknown_run`, or whatever `decide` raises; nothing was changed then.
+        """
+        live = await self.load(run_id)
+        async with live.lock:
+            await self._apply(live, decide)
+            state = live.state
+        self._forget_if_resting(live)
+        return state
+
+    async def load(self, run_id: str) -> Live:
+        """The live side of a run, read from the store unless it is here already.
+
+        Raises:
+            RequestError: `unknown_run`.
+        """
+        live = self._live.get(run_id)
+        if live is not None:
+            return live
+        async with self._loading.setdefault(run_id, asyncio.Lock()):
+            live = self._live.get(run_id)
+            if live is None:
+                live = await self._read(run_id)
+                self._live[run_id] = live
+        self._loading.pop(run_id, None)
+        return live
+
+    async def _read(self, run_id: str) -> Live:
+        snapshot = await self._store.load(run_id)
+        if snapshot is None:
+            raise RequestError("unknown_run", f"There is no run {run_id!r}.", status=404)
+        return Live(snapshot, await self._store.transcript(run_id))
+
+    async def recover(self) -> list[str]:
+        """Take up every run that has work and nobody working on it; returns their ids."""
+        taken: list[str] = []
+        for run_id in await self._store.unfinished():
+            live = self._live.get(run_id)
+            if live is not None and live.owned:
+                continue
+            if await self.resume(run_id):
+                taken.append(run_id)
+        return taken
+
+    async def resume(self, run_id: str) -> bool:
+        """Work on a run that was left in the middle; False when another process holds it or nothing is to do."""
+        self._live.pop(run_id, None)
+        live = await self.load(run_id)
+        async with live.lock:
+            if live.state.ended or not live.workable or not await self._leases.take(live):
+                self._forget_if_resting(live)
+                return False
+            await self._settle_doubts(live)
+            await self._dispatch(live, [live.state.pending[key] for key in live.workable])
+        return True
+
+    async def _settle_doubts(self, live: Live) -> None:
+        """Give an end to calls that were started before a crash and may not silently run again."""
+        now = self._clock()
+        doubts = [
+            Settled(key, interrupted(one), now)
+            for key, one in live.state.pending.items()
+            if isinstance(one, RunAction) and one.started and not one.repeatable
+        ]
+        if doubts:
+            await self._apply(live, lambda _: doubts)
+
+    async def idle(self, run_id: str, timeout_seconds: float | None) -> bool:
+        """Wait until the run stops working here (ended or waiting for people); False on timeout."""
+        live = self._live.get(run_id)
+        if live is None:
+            return True
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await live.idle.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def partial(self, run_id: str) -> str:
+        """Visible text of the reply that is arriving now, empty when none is."""
+        live = self._live.get(run_id)
+        return live.partial if live is not None and live.state.calling is not None else ""
+
+    async def aclose(self) -> None:
+        """Stop performing. Nothing is lost: what was pending is pending for the next process."""
+        self._closing = True
+        tasks = [task for live in self._live.values() for task in live.tasks.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for live in self._live.values():
+            await self._leases.give_back(live)
+        self._live.clear()
+
+    # ------------------------------------------------------------------ one way in
+
+    async def _apply(self, live: Live, decide: Callable[[RunState], Sequence[Event]]) -> None:
+        """Advance and commit, under the run's lock; on a conflict look at the newer state and decide again."""
+        for _ in range(MAX_CONFLICTS):
+            events = tuple(decide(live.state))
+            transition = advance(live.state, *events)
+            if not transition.changed:
+                return
+            at = transition.state.clock
+            commit = Commit(transition.state, live.version, at, events, transition.facts, transition.messages)
+            try:
+                first_seq = await self._store.commit(commit)
+            except ConflictError:
+                await self._reload(live)
+                continue
+            live.state = transition.state
+            live.version += 1
+            live.hear(transition.messages)
+            self._publish(live, commit, first_seq)
+            await self._dispatch(live, transition.effects)
+            return
+        raise ConflictError(f"Run {live.run_id} is being changed by somebody else all the time; try again.")
+
+    async def _reload(self, live: Live) -> None:
+        fresh = await self._read(live.run_id)
+        live.state, live.version, live.chat = fresh.state, fresh.version, fresh.chat
+
+    def _publish(self, live: Live, commit: Commit, first_seq: int) -> None:
+        if not self._bus.heard(live.run_id):
+            return
+        root_id = live.state.root_id or live.run_id
+        events = [
+            public_event(fact, seq=first_seq + index, at=commit.at, run_id=live.run_id, root_id=root_id)
+            for index, fact in enumerate(commit.facts)
+        ]
+        self._bus.publish(live.run_id, events)
+
+    # ------------------------------------------------------------------ performing
+
+    async def _dispatch(self, live: Live, effects: Sequence[Effect]) -> None:
+        """Start what is to be performed; journal first which calls must not silently run twice."""
+        for effect in effects:
+            if isinstance(effect, CancelEffect) and effect.target in live.tasks:
+                live.tasks.pop(effect.target).cancel()
+        todo = [one for one in effects if one.id in live.workable]
+        if not todo or self._closing:
+            self._rest(live)
+            return
+        if not await self._leases.take(live):
+            return
+        live.idle.clear()
+        risky = [one.id for one in todo if isinstance(one, RunAction) and not one.repeatable]
+        if risky:
+            report = Reported("started", {"effects": risky}, self._clock())
+            await self._apply(live, lambda _: [report])
+        for effect in todo:
+            if effect.id in live.state.pending:
+                live.tasks[effect.id] = asyncio.create_task(self._work(live, effect), name=f"{live.run_id}/{effect.id}")
+
+    async def _work(self, live: Live, effect: Effect) -> None:
+        """Perform one effect and bring its outcome back, together with whatever else is ready by then."""
+
+        async def report(what: Any, data: dict[str, Any]) -> None:
+            event = Reported(what, data, self._clock())
+            async with live.lock:
+                await self._apply(live, lambda _: [event])
+
+        try:
+            outcome = await self._performer.perform(live, effect, report)
+        except Exception as error:  # a bug in an adapter must not leave the run hanging
+            _LOG.exception("effect %s of run %s broke", effect.id, live.run_id)
+            outcome = Outcome.failed("internal", f"{type(error).__name__} while performing {effect.kind}.")
+        if live.tasks.get(effect.id) is not asyncio.current_task():
+            return
+        live.ready.append(Settled(effect.id, outcome, self._clock()))
+        await self._flush(live, effect.id)
+
+    async def _flush(self, live: Live, effect_id: str) -> None:
+        async with live.lock:
+            live.tasks.pop(effect_id, None)
+            events, live.ready = live.ready, []
+            if events:
+                try:
+                    await self._apply(live, lambda _: events)
+                except Exception:
+                    _LOG.exception("run %s could not be saved; it is taken up again later", live.run_id)
+                    live.state = live.state
+            self._rest(live)
+        self._forget_if_resting(live)
+
+    def _rest(self, live: Live) -> None:
+        """Tell whoever waits that the run does nothing now."""
+        if not live.resting or live.idle.is_set():
+            return
+        live.idle.set()
+        event = {"runId": live.run_id, "type": "run.idle", "decidedBy": "engine", "data": {"status": live.state.status}}
+        self._bus.publish(live.run_id, [event])
+
+    def _forget_if_resting(self, live: Live) -> None:
+        if live.resting and self._live.get(live.run_id) is live:
+            del self._live[live.run_id]
+            self._leases.drop(live)

@@ -1,0 +1,73 @@
+"""A run that this process is working on: its last committed state, its transcript, its effects under way."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from loopagent.core.effects import AskHuman
+from loopagent.ports import ChatMessage, Snapshot
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from loopagent.core.events import Event
+    from loopagent.core.state import Message, RunState
+    from loopagent.core.transition import Transition
+
+
+class Live:
+    """The in-memory side of a run. Everything here can be thrown away and read again from the store."""
+
+    __slots__ = (
+        "chat",
+        "idle",
+        "lock",
+        "owned",
+        "partial",
+        "ready",
+        "run_id",
+        "state",
+        "system",
+        "tasks",
+        "version",
+    )
+
+    def __init__(self, snapshot: Snapshot, transcript: Iterable[Message]) -> None:
+        self.run_id = snapshot.state.id
+        self.state: RunState = snapshot.state
+        self.version = snapshot.version
+        self.chat: list[ChatMessage] = []
+        self.system: str | None = None
+        self.lock = asyncio.Lock()
+        self.ready: list[Event] = []
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self.idle = asyncio.Event()
+        self.owned = False
+        self.partial = ""
+        """Reply text that has arrived of the model call under way."""
+        self.hear(transcript)
+
+    @classmethod
+    def fresh(cls, transition: Transition) -> Live:
+        """The live side of a run that was just created by its first transition."""
+        return cls(Snapshot(transition.state, version=1, seq=len(transition.facts)), transition.messages)
+
+    def hear(self, messages: Iterable[Message]) -> None:
+        """Append messages to the conversation as the model will see it."""
+        self.chat.extend(ChatMessage(one.role, one.text) for one in messages)
+
+    @property
+    def workable(self) -> list[str]:
+        """Ids of pending effects that a worker must perform and nobody performs yet."""
+        return [
+            key
+            for key, one in self.state.pending.items()
+            if not isinstance(one, AskHuman) and key not in self.tasks
+        ]
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing goes on here: no work under way, none waiting, nothing to deliver."""
+        return not self.tasks and not self.ready and (self.state.ended or not self.workable)

@@ -1,0 +1,229 @@
+"""Performing effects: each kind has one small function that turns an effect into an outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from loopagent.action import Action, ActionContext
+from loopagent.core.effects import CallModel, Effect, ReadMessage, RunAction
+from loopagent.core.gate import INTERRUPTED
+from loopagent.core.outcome import Outcome
+from loopagent.core.prompt import system_prompt, volatile_message
+from loopagent.core.results import STORED
+from loopagent.core.text import clean_text
+from loopagent.errors import ModelError
+from loopagent.ports import ChatMessage, Model, ModelRequest, StoredArtifact
+from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask
+from loopagent.runtime.partial import MessageStream
+
+
+if TYPE_CHECKING:
+    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.ports import Store
+    from loopagent.runtime.bus import Bus
+    from loopagent.runtime.invoke import Invoker
+    from loopagent.runtime.live import Live
+
+
+Report = Callable[[str, dict[str, Any]], Awaitable[None]]
+"""Records something that happens while an effect is performed: what it is, and its data."""
+HEAD_SHARE = 0.75
+"""Part of the shown text of a long result that comes from its start; the rest comes from its end."""
+
+
+class Performer:
+    """Turns effects into outcomes: asks models, calls actions, reads the store."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        bus: Bus,
+        invoker: Invoker,
+        template: str,
+        open_model: Callable[[str], Model],
+        action_of: Callable[[str, str], Action | None],
+        retry: RetryPolicy | None = None,
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._invoker = invoker
+        self._template = template
+        self._open_model = open_model
+        self._action_of = action_of
+        self._retry = retry or RetryPolicy()
+        self._models: dict[str, Model] = {}
+        self._prompts: dict[str, str] = {}
+        self._kinds: Mapping[type[Any], Callable[[Live, Any, Report], Awaitable[Outcome]]] = {
+            CallModel: self._call_model,
+            RunAction: self._run_action,
+            ReadMessage: self._read_message,
+        }
+
+    async def perform(self, live: Live, effect: Effect, report: Report) -> Outcome:
+        """Do what an effect asks for; failures are outcomes, only cancellation comes out as an exception."""
+        try:
+            return await self._kinds[type(effect)](live, effect, report)
+        except ModelError as error:
+            return Outcome.failed(error.kind, str(error))
+
+    async def aclose(self) -> None:
+        """Close the models that were opened."""
+        for model in self._models.values():
+            await model.aclose()
+        self._models.clear()
+
+    def system(self, spec: AgentSpec) -> str:
+        """The system prompt of a definition, rendered once."""
+        digest = spec.digest()
+        if digest not in self._prompts:
+            self._prompts[digest] = system_prompt(self._template, spec)
+        return self._prompts[digest]
+
+    def request(self, live: Live) -> ModelRequest:
+        """The model request for a run as it is now."""
+        if live.system is None:
+            live.system = self.system(live.state.spec)
+        spec = live.state.spec
+        messages: Sequence[ChatMessage] = [*live.chat, ChatMessage("user", volatile_message(live.state))]
+        return ModelRequest(
+            system=live.system,
+            messages=messages,
+            max_output_tokens=spec.limits.max_output_tokens,
+            temperature=spec.temperature,
+            cache_key=live.run_id,
+            agent=spec.name,
+        )
+
+    def open(self, name: str) -> Model:
+        """The model of a name, opened once.
+
+        Raises:
+            ConfigError: There is no such model or its key is missing.
+        """
+        if name not in self._models:
+            self._models[name] = self._open_model(name)
+        return self._models[name]
+
+    async def _call_model(self, live: Live, effect: CallModel, report: Report) -> Outcome:
+        state = live.state
+        models = [self.open(name) for name in (state.model, *state.spec.fallback_models)]
+        stream = MessageStream()
+
+        async def on_delta(text: str) -> None:
+            for field, piece in stream.feed(text):
+                live.partial += piece if field == "message" else ""
+                self._show(live, effect.id, {"field": field, "text": piece, "attempt": stream.attempt})
+
+        async def on_retry(notice: RetryNotice) -> None:
+            stream.restart()
+            live.partial = ""
+            await report("model_retry", {"effect": effect.id, **_notice(notice)})
+
+        live.partial = ""
+        reply, attempts = await ask(
+            models,
+            self.request(live),
+            policy=self._retry,
+            on_delta=on_delta if self._bus.heard(live.run_id) else None,
+            on_retry=on_retry,
+            timeout_seconds=None if effect.timeout_ms is None else effect.timeout_ms / 1000.0,
+        )
+        value = {
+            "text": clean_text(reply.text),
+            "finish": reply.finish,
+            "model": reply.model,
+            "usage": asdict(reply.usage),
+        }
+        failed = [_attempt(one) for one in attempts if one.usage]
+        return Outcome.done({**value, "attempts": failed} if failed else value, duration_ms=reply.total_ms)
+
+    def _show(self, live: Live, effect_id: str, data: dict[str, Any]) -> None:
+        event = {"runId": live.run_id, "type": "reply.delta", "turn": live.state.turn, "decidedBy": "model"}
+        self._bus.publish(live.run_id, [{**event, "data": {**data, "callId": effect_id}}])
+
+    async def _run_action(self, live: Live, effect: RunAction, report: Report) -> Outcome:
+        del report
+        state = live.state
+        action = self._action_of(state.spec.name, effect.action)
+        if action is None:
+            return Outcome.failed("unknown_action", f"Action {effect.action!r} is not available any more.", fatal=True)
+        context = ActionContext(
+            run_id=live.run_id,
+            effect_id=effect.id,
+            turn=state.turn,
+            agent=state.spec.name,
+            idempotency_key=f"{live.run_id}/{effect.id}",
+            timeout_seconds=effect.timeout_ms / 1000.0,
+            on_progress=lambda text: self._progress(live, effect.id, text),
+        )
+        bounds = state.spec.limits
+        outcome = await self._invoker.invoke(
+            action, effect.params, context, timeout_ms=effect.timeout_ms, max_result_bytes=bounds.max_result_bytes
+        )
+        return await self._shortened(live, effect, outcome, bounds.max_result_chars)
+
+    def _progress(self, live: Live, effect_id: str, text: str) -> None:
+        event = {"runId": live.run_id, "type": "action.progress", "turn": live.state.turn, "decidedBy": "engine"}
+        self._bus.publish(live.run_id, [{**event, "data": {"callId": effect_id, "text": text}}])
+
+    async def _shortened(self, live: Live, effect: RunAction, outcome: Outcome, cap_chars: int) -> Outcome:
+        """The outcome, with a result over the cap kept in the store and replaced by head, tail and size."""
+        if not outcome.ok or outcome.value is None:
+            return outcome
+        text = outcome.text()
+        posing = isinstance(outcome.value, dict) and STORED in outcome.value
+        if len(text) <= cap_chars and not posing:
+            return outcome
+        plain = isinstance(outcome.value, str)
+        content = text.encode("utf-8", "replace")
+        stored = StoredArtifact(
+            artifact_id=sha256(content).hexdigest(),
+            media_type="text/plain" if plain else "application/json",
+            size_bytes=len(content),
+            content=content,
+        )
+        await self._store.put_artifact(live.run_id, stored)
+        return outcome.with_value({STORED: _excerpt(stored, text, effect.id, cap_chars)})
+
+    async def _read_message(self, live: Live, effect: ReadMessage, report: Report) -> Outcome:
+        del report
+        found = await self._store.transcript(live.run_id, first=effect.number, last=effect.number)
+        if not found:
+            return Outcome.failed("no_message", f"There is no message #{effect.number} in this run.")
+        return Outcome.done({"number": effect.number, "role": found[0].role, "text": found[0].text})
+
+
+def interrupted(effect: RunAction) -> Outcome:
+    """The outcome of a call that was started before a crash and must not silently run again."""
+    text = f"The call of {effect.action} was interrupted by a crash. It may have taken effect; check before repeating it."
+    return Outcome.failed(INTERRUPTED, text, may_have_run=True)
+
+
+def _excerpt(stored: StoredArtifact, text: str, call_id: str, cap_chars: int) -> dict[str, Any]:
+    shown = cap_chars // 4
+    head = int(shown * HEAD_SHARE)
+    return {
+        "artifactId": stored.artifact_id,
+        "callId": call_id,
+        "chars": len(text),
+        "head": text[:head],
+        "tail": text[-(shown - head) :],
+    }
+
+
+def _notice(notice: RetryNotice) -> dict[str, Any]:
+    return {
+        "attempt": notice.attempt,
+        "kind": notice.kind,
+        "message": notice.message,
+        "delayMs": round(notice.delay_seconds * 1000),
+        "model": notice.model,
+    }
+
+
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    return {"kind": attempt.kind, "model": attempt.model, "usage": dict(attempt.usage or {})}

@@ -1,0 +1,131 @@
+"""The schema files in `schemas/`: written from the classes, and checked against them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.dialects import DIALECTS, generation_schema
+from loopagent.core.envelope import LoopAgentResponse
+from loopagent.core.facts import FACT_TYPES
+from loopagent.core.steps import STEP_TYPES
+
+
+Schema = dict[str, Any]
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def reply_schema() -> Schema:
+    """The validation flavour: everything that is accepted as a reply once it was read."""
+    schema = LoopAgentResponse.model_json_schema(by_alias=True)
+    defs: dict[str, Schema] = schema.setdefault("$defs", {})
+    options: list[Schema] = []
+    for name, step in sorted(STEP_TYPES.items()):
+        own = step.model_json_schema(by_alias=True)
+        defs.update(own.pop("$defs", {}))
+        defs[step.__name__] = own
+        options.append({"$ref": f"#/$defs/{step.__name__}", "title": name})
+    defs["NextStep"] = {"oneOf": options}
+    return {"$schema": DRAFT, **schema, "$defs": dict(sorted(defs.items()))}
+
+
+def event_schema() -> Schema:
+    """The envelope of public events, with the `data` of each type."""
+    defs: dict[str, Schema] = {}
+    branches: list[Schema] = []
+    for name, data in sorted(FACT_TYPES.items()):
+        if not name:
+            continue
+        own = data.model_json_schema(by_alias=True)
+        defs.update(own.pop("$defs", {}))
+        defs[data.__name__] = own
+        properties = {"type": {"const": name}, "data": {"$ref": f"#/$defs/{data.__name__}"}}
+        needed = ["type", "data"] if data.ephemeral else ["seq", "id", "ts", "type", "data"]
+        branches.append({"properties": properties, "required": needed})
+    text = {"type": "string"}
+    return {
+        "$schema": DRAFT,
+        "title": "Event",
+        "type": "object",
+        "properties": {
+            "seq": {"type": "integer", "minimum": 1, "description": "1, 2, 3 … per root run; ephemeral events have none."},
+            "id": text,
+            "runId": text,
+            "rootRunId": text,
+            "parentRunId": text,
+            "turn": {"type": "integer", "minimum": 1},
+            "path": {"type": "string", "description": "Where in the tree, stable across a replay."},
+            "ts": {"type": "number", "description": "Seconds since the epoch."},
+            "type": {"enum": sorted(name for name in FACT_TYPES if name)},
+            "decidedBy": {"enum": ["model", "engine", "human", "policy", "client"]},
+            "data": {"type": "object"},
+        },
+        "required": ["runId", "type", "decidedBy", "data"],
+        "oneOf": branches,
+        "$defs": dict(sorted(defs.items())),
+    }
+
+
+def agent_schema() -> Schema:
+    """An agent file, for editors."""
+    schema = AgentSpec.model_json_schema(by_alias=True)
+    schema["properties"].pop("standing", None)
+    schema["properties"]["actions"] = {"type": "array", "items": {"type": "string"}}
+    extra = {
+        "apiVersion": {"const": "loopagent/v1"},
+        "kind": {"const": "Agent"},
+        "instructionsFile": {"type": "string"},
+    }
+    schema["properties"] = {**extra, **schema["properties"]}
+    return {"$schema": DRAFT, **schema}
+
+
+def _strict(dialect: Any) -> Callable[[], Schema]:
+    return lambda: generation_schema(dialect, step_types=sorted(STEP_TYPES))
+
+
+def _step(name: str) -> Callable[[], Schema]:
+    return lambda: {"$schema": DRAFT, **STEP_TYPES[name].model_json_schema(by_alias=True)}
+
+
+def files() -> dict[str, Callable[[], Schema]]:
+    """Every generated file and what makes it."""
+    return {
+        "loop_agent_response.json": reply_schema,
+        "event.json": event_schema,
+        "agent.json": agent_schema,
+        **{f"strict/{one}.json": _strict(one) for one in DIALECTS},
+        **{f"steps/{name}.json": _step(name) for name in sorted(STEP_TYPES)},
+    }
+
+
+def write(folder: Path) -> list[Path]:
+    """Write all files; returns their paths."""
+    written: list[Path] = []
+    for name, make in files().items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_text(make()), encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def check(folder: Path) -> list[str]:
+    """What differs between the files and the classes; empty when they are in step."""
+    wrong: list[str] = []
+    made = files()
+    for name, make in made.items():
+        path = folder / name
+        if not path.is_file():
+            wrong.append(f"{name}: missing")
+        elif path.read_text(encoding="utf-8") != _text(make()):
+            wrong.append(f"{name}: differs from the classes")
+    extra = {one.relative_to(folder).as_posix() for one in folder.rglob("*.json")} - made.keys()
+    return wrong + [f"{name}: nothing makes this file" for name in sorted(extra)]
+
+
+def _text(schema: Schema) -> str:
+    return json.dumps(schema, ensure_ascii=False, indent=2) + "\n"

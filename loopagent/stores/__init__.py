@@ -1,0 +1,83 @@
+"""Stores: where runs are kept. `open_store` picks one by its URL."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, cast
+from urllib.parse import parse_qsl
+
+from loopagent.errors import ConfigError
+from loopagent.stores.memory import MemoryStore
+from loopagent.stores.sqlite import SqliteStore
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loopagent.ports import Store
+
+__all__ = ["MemoryStore", "SqliteStore", "open_store"]
+
+ENTRY_POINTS = "loopagent.stores"
+"""Entry point group: scheme → callable that takes the URL and returns a `Store`."""
+
+
+def open_store(url: str) -> Store:
+    """The store that a URL names; call its `open()` before using it.
+
+    Args:
+        url: `sqlite:///relative.db`, `sqlite:////absolute.db` (options: `?synchronous=NORMAL`,
+            `&busy_timeout_seconds=30`, `&max_bytes=…`), `sqlite://` or `memory://` for a store that
+            ends with the process, or a scheme of an installed plugin.
+
+    Raises:
+        ConfigError: The URL names no store that is available.
+    """
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme in _BUILT_IN:
+        return _BUILT_IN[scheme](rest)
+    for plugin in entry_points(group=ENTRY_POINTS, name=scheme) if separator else ():
+        return cast("Callable[[str], Store]", plugin.load())(url)
+    if scheme in ("postgres", "postgresql"):
+        raise ConfigError(
+            "A PostgreSQL store is not available in this version: use sqlite:///runs.db."
+        )
+    # The URL itself may hold a password, so it is not repeated.
+    named = f"store scheme {scheme!r}" if separator else "store without a scheme"
+    raise ConfigError(f"Unknown {named}: use sqlite:///runs.db, sqlite:////srv/runs.db or memory://.")
+
+
+def _memory(rest: str) -> Store:
+    if rest:
+        raise ConfigError("memory:// takes no path: its runs end with the process.")
+    return MemoryStore()
+
+
+def _sqlite(rest: str) -> Store:
+    path, _, query = rest.partition("?")
+    if not path:
+        return _memory(query)
+    if not path.startswith("/") or path == "/":
+        raise ConfigError(
+            "A SQLite URL has three slashes before a relative path and four before an absolute one:"
+            " sqlite:///runs.db, sqlite:////srv/runs.db."
+        )
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    known = {name: read for name, read in _SQLITE_OPTIONS.items() if name in options}
+    unknown = ", ".join(sorted(set(options) - set(known)))
+    if unknown:
+        names = ", ".join(_SQLITE_OPTIONS)
+        raise ConfigError(f"Unknown SQLite option {unknown}: there is {names}.")
+    try:
+        values = {name: read(options[name]) for name, read in known.items()}
+    except ValueError as error:
+        raise ConfigError(f"A SQLite option has a wrong value: {error}.") from error
+    return SqliteStore(path[1:], **values)
+
+
+_BUILT_IN: dict[str, Callable[[str], Store]] = {"memory": _memory, "sqlite": _sqlite}
+_SQLITE_OPTIONS: dict[str, Callable[[str], object]] = {
+    "synchronous": str,
+    "busy_timeout_seconds": float,
+    "max_bytes": int,
+}

@@ -1,0 +1,318 @@
+"""Runs in memory: for tests, demos and one-off runs. Everything ends with the process."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from loopagent.core.state import Message
+from loopagent.ports import LogEntry, RequestRow, RunRow, Snapshot, StoredArtifact
+from loopagent.stores import records
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loopagent.core.state import RunState
+    from loopagent.ports import Commit, RememberedAnswer
+
+
+@dataclass(slots=True, eq=False)
+class _Run:
+    """A run and what belongs to it; `seq` and `timeline` count for the whole tree and live at its root."""
+
+    key: int
+    state: RunState
+    title: str
+    created_at: float
+    metadata: dict[str, Any]
+    root: _Run = field(init=False, repr=False)
+    updated_at: float = 0.0
+    version: int = 0
+    seq: int = 0
+    entries: list[LogEntry] = field(default_factory=list[LogEntry])
+    messages: list[Message] = field(default_factory=list[Message])
+    timeline: list[tuple[LogEntry, _Run]] = field(
+        default_factory=list["tuple[LogEntry, _Run]"], repr=False
+    )
+    artifacts: dict[str, StoredArtifact] = field(default_factory=dict[str, StoredArtifact])
+    owner: str | None = None
+    leased_until: float = 0.0
+
+
+@dataclass(slots=True)
+class _Request:
+    """A request to a person. `key` grows with time."""
+
+    key: int
+    row: RequestRow
+
+
+class MemoryStore:
+    """Keeps runs as the objects they are; states are values, so none is copied.
+
+    Args:
+        keep_answers_seconds: How long answers under idempotency keys are kept.
+    """
+
+    def __init__(self, *, keep_answers_seconds: float = records.KEEP_ANSWERS_SECONDS) -> None:
+        self._keep_answers_seconds = keep_answers_seconds
+        self._runs: dict[str, _Run] = {}
+        self._requests: dict[str, _Request] = {}
+        self._answers: dict[str, tuple[float, RememberedAnswer]] = {}
+        self._last_key = 0
+
+    async def open(self) -> None:
+        """Nothing to make ready."""
+
+    async def aclose(self) -> None:
+        """Nothing to let go of; the runs stay for as long as this object."""
+
+    # ------------------------------------------------------------------ runs
+
+    async def create(self, commit: Commit, *, metadata: dict[str, Any] | None = None) -> int:
+        """Add a run; see `Store.create`."""
+        state = commit.state
+        if state.id in self._runs:
+            raise records.exists(state.id)
+        root_id = records.root_of(state)
+        root = None if root_id == state.id else self._get(root_id)
+        about = records.plain(metadata or {})
+        run = _Run(self._next_key(), state, records.title(commit), commit.at, about)
+        run.root = root or run
+        first_seq = self._append(run, commit)
+        self._runs[state.id] = run
+        return first_seq
+
+    async def commit(self, commit: Commit) -> int:
+        """Append a transition; see `Store.commit`."""
+        run = self._runs.get(commit.state.id)
+        if run is None or run.version != commit.version:
+            raise records.moved_on(commit.state.id, commit.version)
+        return self._append(run, commit)
+
+    def _append(self, run: _Run, commit: Commit) -> int:
+        root, facts = run.root, commit.facts
+        changes = records.request_changes(facts)
+        first_seq = root.seq + 1
+        run.version += 1
+        entry = LogEntry(run.version, first_seq, commit.at, commit.events, facts, commit.messages)
+        root.seq += len(facts)
+        run.state = commit.state
+        run.updated_at = commit.at
+        run.entries.append(entry)
+        root.timeline.append((entry, run))
+        run.messages.extend(commit.messages)
+        for change in changes:
+            self._change_request(run, change, commit.at)
+        return first_seq
+
+    def _change_request(self, run: _Run, change: records.RequestChange, at: float) -> None:
+        known = self._requests.get(change.request_id)
+        if change.status == "open":
+            state = run.state
+            row = RequestRow(
+                change.request_id, state.id, state.spec.name, "open", at, change.data
+            )
+            key = known.key if known else self._next_key()
+            self._requests[change.request_id] = _Request(key, row)
+        elif known is not None:
+            known.row = replace(
+                known.row,
+                status=change.status,
+                resolved_at=at,
+                resolution=change.data,
+            )
+
+    async def load(self, run_id: str) -> Snapshot | None:
+        """The run as last committed; see `Store.load`."""
+        run = self._runs.get(run_id)
+        return None if run is None else Snapshot(run.state, run.version, run.root.seq)
+
+    async def transcript(
+        self, run_id: str, *, first: int = 1, last: int | None = None
+    ) -> list[Message]:
+        """Messages by their numbers; see `Store.transcript`."""
+        run = self._runs.get(run_id)
+        return [] if run is None else run.messages[max(first, 1) - 1 : last]
+
+    async def log(self, run_id: str) -> list[LogEntry]:
+        """Everything committed; see `Store.log`."""
+        run = self._runs.get(run_id)
+        return [] if run is None else list(run.entries)
+
+    async def events(
+        self, run_id: str, *, after: int = 0, limit: int = 1000
+    ) -> list[dict[str, Any]]:
+        """Public events; see `Store.events`. A root run's are those of its whole tree."""
+        run = self._runs.get(run_id)
+        if run is None:
+            return []
+        found = islice(self._public_events(run, after), max(limit, 0))
+        return [{**event, "data": records.plain(event["data"])} for event in found]
+
+    def _public_events(self, run: _Run, after: int) -> Iterator[dict[str, Any]]:
+        timeline = run.timeline if run.root is run else [(one, run) for one in run.entries]
+        start = bisect_right(timeline, after + 1, key=lambda one: one[0].first_seq)
+        for entry, source in islice(timeline, max(start - 1, 0), None):
+            yield from records.public_events(
+                entry,
+                after=after,
+                run_id=source.state.id,
+                root_id=run.root.state.id,
+                parent_id=source.state.parent_id,
+            )
+
+    async def delete(self, run_id: str) -> bool:
+        """Remove an ended run and its children; see `Store.delete`."""
+        run = self._runs.get(run_id)
+        if run is None:
+            return False
+        if run.root is not run:
+            raise records.not_deletable(run_id, "child_run")
+        tree = [one for one in self._runs.values() if one.root is run]
+        if any(not one.state.ended for one in tree):
+            raise records.not_deletable(run_id, "run_active")
+        ids = {one.state.id for one in tree}
+        self._runs = {key: one for key, one in self._runs.items() if key not in ids}
+        self._requests = {
+            key: one for key, one in self._requests.items() if one.row.run_id not in ids
+        }
+        return True
+
+    # ------------------------------------------------------------------ lists
+
+    async def runs(
+        self,
+        *,
+        agent: str | None = None,
+        status: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> tuple[list[RunRow], str | None]:
+        """A page of runs, newest first; see `Store.runs`."""
+        before = records.decode_cursor("runs", cursor)
+        fitting = (
+            one
+            for one in reversed(self._runs.values())
+            if (before is None or one.key < before)
+            and agent in (None, one.state.spec.name)
+            and status in (None, one.state.status)
+        )
+        size = records.page_size(limit)
+        found = list(islice(fitting, size + 1))
+        more = len(found) > size
+        rows = [_row(one) for one in found[:size]]
+        return rows, records.encode_cursor("runs", found[size - 1].key) if more else None
+
+    async def requests(
+        self,
+        *,
+        status: str | None = "open",
+        run_id: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> tuple[list[RequestRow], str | None]:
+        """A page of requests to people, oldest first; see `Store.requests`."""
+        behind = records.decode_cursor("requests", cursor) or 0
+        fitting = (
+            one
+            for one in self._requests.values()
+            if one.key > behind
+            and status in (None, one.row.status)
+            and run_id in (None, one.row.run_id)
+        )
+        size = records.page_size(limit)
+        found = list(islice(fitting, size + 1))
+        more = len(found) > size
+        rows = [one.row for one in found[:size]]
+        return rows, records.encode_cursor("requests", found[size - 1].key) if more else None
+
+    async def request(self, request_id: str) -> RequestRow | None:
+        """One request; see `Store.request`."""
+        found = self._requests.get(request_id)
+        return None if found is None else found.row
+
+    async def unfinished(self) -> list[str]:
+        """Ids of runs with work to do, oldest first."""
+        return [key for key, one in self._runs.items() if records.has_work(one.state)]
+
+    # ------------------------------------------------------------------ leases
+
+    async def claim(self, run_id: str, owner: str, *, now: float, lease_seconds: float) -> bool:
+        """Take or renew a lease; see `Store.claim`."""
+        run = self._runs.get(run_id)
+        if run is None or (run.owner not in (None, owner) and run.leased_until > now):
+            return False
+        run.owner, run.leased_until = owner, now + lease_seconds
+        return True
+
+    async def release(self, run_id: str, owner: str) -> None:
+        """Give a lease back; see `Store.release`."""
+        run = self._runs.get(run_id)
+        if run is not None and run.owner == owner:
+            run.owner = None
+
+    async def owner(self, run_id: str) -> str | None:
+        """Who holds the lease; see `Store.owner`."""
+        run = self._runs.get(run_id)
+        return None if run is None else run.owner
+
+    # ------------------------------------------------------------------ artifacts and answers
+
+    async def put_artifact(self, run_id: str, artifact: StoredArtifact) -> None:
+        """Keep a text for a run; see `Store.put_artifact`."""
+        records.check_artifact(artifact, hashlib.sha256(artifact.content).hexdigest())
+        self._get(run_id).artifacts.setdefault(artifact.artifact_id, artifact)
+
+    async def artifact(self, run_id: str, artifact_id: str) -> StoredArtifact | None:
+        """A text of this run; see `Store.artifact`."""
+        run = self._runs.get(run_id)
+        return None if run is None else run.artifacts.get(artifact_id)
+
+    async def remember(self, key: str, answer: RememberedAnswer, *, at: float) -> RememberedAnswer:
+        """Keep an answer, forget expired ones; see `Store.remember`."""
+        oldest = at - self._keep_answers_seconds
+        for name in [name for name, kept in islice(self._answers.items(), 20) if kept[0] < oldest]:
+            del self._answers[name]
+        kept_at, kept = self._answers.get(key, (at, answer))
+        if kept_at < oldest:
+            del self._answers[key]
+            kept_at, kept = at, answer
+        self._answers[key] = (kept_at, kept)
+        return kept
+
+    async def recall(self, key: str) -> RememberedAnswer | None:
+        """The answer kept under a key; see `Store.recall`."""
+        found = self._answers.get(key)
+        return None if found is None else found[1]
+
+    # ------------------------------------------------------------------ inside
+
+    def _get(self, run_id: str) -> _Run:
+        run = self._runs.get(run_id)
+        if run is None:
+            raise records.gone(run_id)
+        return run
+
+    def _next_key(self) -> int:
+        self._last_key += 1
+        return self._last_key
+
+
+def _row(run: _Run) -> RunRow:
+    state = run.state
+    return RunRow(
+        id=state.id,
+        agent=state.spec.name,
+        status=state.status,
+        state=records.shown(state),
+        turn=state.turn,
+        title=run.title,
+        created_at=run.created_at,
+        updated_at=run.updated_at,
+        metadata=records.plain(run.metadata),
+    )

@@ -1,0 +1,181 @@
+"""What every store makes of a commit in the same way, and the cursors of its lists."""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic_core import from_json, to_json
+
+from loopagent.core.effects import AskHuman
+from loopagent.core.events import Started
+from loopagent.core.facts import public_event
+from loopagent.errors import ConflictError, RequestError, StoreError
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from loopagent.core.facts import Fact
+    from loopagent.core.state import RunState
+    from loopagent.ports import Commit, LogEntry, StoredArtifact
+
+RequestStatus = Literal["open", "resolved", "cancelled", "expired"]
+
+TITLE_CHARS = 200
+"""How much of the task a list of runs shows."""
+MAX_PAGE = 1000
+"""Entries on one page of a list, whatever the caller asks for."""
+KEEP_ANSWERS_SECONDS = 86_400.0
+"""How long answers under idempotency keys are kept, unless a store is told otherwise."""
+_REQUEST_STATUS: dict[str, RequestStatus] = {
+    "request.created": "open",
+    "request.resolved": "resolved",
+    "request.cancelled": "cancelled",
+    "request.expired": "expired",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestChange:
+    """A request to a person was opened or closed by a fact."""
+
+    request_id: str
+    status: RequestStatus
+    data: dict[str, Any]
+
+
+def request_changes(facts: Sequence[Fact]) -> list[RequestChange]:
+    """What the facts of a commit do to requests, in order."""
+    return [
+        RequestChange(str(one.data["requestId"]), _REQUEST_STATUS[one.type], plain(one.data))
+        for one in facts
+        if one.type in _REQUEST_STATUS
+    ]
+
+
+def root_of(state: RunState) -> str:
+    """Id of the run at the top of the tree."""
+    return state.root_id or state.id
+
+
+def shown(state: RunState) -> str:
+    """The loop state as a list shows it."""
+    return state.shown or "running"
+
+
+def has_work(state: RunState) -> bool:
+    """Whether a worker must do something: not ended, and not only waiting for people."""
+    if state.ended:
+        return False
+    pending = state.pending.values()
+    return not pending or any(not isinstance(one, AskHuman) for one in pending)
+
+
+def title(commit: Commit) -> str:
+    """The beginning of the task."""
+    task = next((one.message for one in commit.events if isinstance(one, Started)), "")
+    return task[:TITLE_CHARS]
+
+
+def public_events(
+    entry: LogEntry, *, after: int, run_id: str, root_id: str, parent_id: str | None
+) -> Iterator[dict[str, Any]]:
+    """The entry's public events with `seq > after`."""
+    for seq, fact in enumerate(entry.facts, entry.first_seq):
+        if seq > after:
+            yield public_event(
+                fact, seq=seq, at=entry.at, run_id=run_id, root_id=root_id, parent_id=parent_id
+            )
+
+
+def plain(value: Any) -> Any:
+    """A copy of a JSON value that shares nothing with it.
+
+    Raises:
+        StoreError: It is no JSON value.
+    """
+    try:
+        return from_json(to_json(value))
+    except ValueError as error:
+        raise not_json("a value", error) from error
+
+
+def page_size(limit: int) -> int:
+    """A limit as it is applied."""
+    return max(1, min(limit, MAX_PAGE))
+
+
+def encode_cursor(name: str, key: int) -> str:
+    """A cursor of the list `name` behind its entry `key`."""
+    return base64.urlsafe_b64encode(f"{name}:{key}".encode()).decode().rstrip("=")
+
+
+def decode_cursor(name: str, cursor: str | None) -> int | None:
+    """The key in a cursor that this list gave out.
+
+    Raises:
+        RequestError: `bad_cursor`, it is none.
+    """
+    if cursor is None:
+        return None
+    found = re.fullmatch(rf"{name}:([0-9]{{1,18}})", _unwrapped(cursor))
+    if found is None:
+        raise RequestError(
+            "bad_cursor",
+            "The cursor is none that this list gave out: take `nextCursor` of an answer as it is.",
+            status=400,
+        )
+    return int(found[1])
+
+
+def _unwrapped(cursor: str) -> str:
+    try:
+        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        return text.decode("ascii")
+    except ValueError:
+        return ""
+
+
+def not_json(what: str, error: ValueError) -> StoreError:
+    """The error for something that cannot be stored."""
+    return StoreError(f"Nothing was stored: {what} is not JSON ({error}).")
+
+
+def gone(run_id: str) -> StoreError:
+    """The error for work on a run that does not exist."""
+    return StoreError(f"There is no run {run_id!r}; it may have been deleted.")
+
+
+def moved_on(run_id: str, version: int) -> ConflictError:
+    """The error for a commit that comes too late."""
+    return ConflictError(f"Run {run_id!r} is not at version {version} any more: load it again.")
+
+
+def exists(run_id: str) -> ConflictError:
+    """The error for a second run of the same id."""
+    return ConflictError(f"A run {run_id!r} exists already.")
+
+
+def not_deletable(run_id: str, reason: Literal["run_active", "child_run"]) -> RequestError:
+    """The error for a run that must stay."""
+    message = {
+        "run_active": f"Run {run_id!r} has not ended: cancel it first.",
+        "child_run": f"Run {run_id!r} belongs to another run: delete that one.",
+    }
+    return RequestError(reason, message[reason], status=409)
+
+
+def check_artifact(artifact: StoredArtifact, digest: str) -> None:
+    """Refuse content under a wrong id: it would be handed out as somebody else's.
+
+    Raises:
+        StoreError: The id is not the SHA-256 of the content.
+    """
+    if artifact.artifact_id != digest:
+        raise StoreError(
+            f"Artifact {artifact.artifact_id!r} was not stored: its id must be the SHA-256 of its"
+            f" content, {digest}."
+        )

@@ -1,0 +1,292 @@
+"""Everything that is read from the database. Each function sees one moment of it."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.log import decode
+from loopagent.core.state import SCHEMA_VERSION, Message, load_state
+from loopagent.errors import CorruptError
+from loopagent.ports import (
+    LogEntry,
+    RememberedAnswer,
+    RequestRow,
+    RunRow,
+    Snapshot,
+    StoredArtifact,
+)
+from loopagent.stores import records
+from loopagent.stores.sqlite.writes import log_key
+
+
+KEPT_SPECS = 256
+"""Definitions kept parsed; thousands of runs share a few."""
+
+
+class Specs:
+    """Pinned definitions by key, parsed once."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, AgentSpec] = {}
+
+    def get(self, key: int, connection: sqlite3.Connection) -> AgentSpec:
+        """The definition of this key."""
+        spec = self._kept.get(key)
+        if spec is None:
+            (body,) = connection.execute("SELECT body FROM spec WHERE key = ?", (key,)).fetchone()
+            spec = AgentSpec.model_validate_json(body)
+            if len(self._kept) >= KEPT_SPECS:
+                self._kept.clear()
+            self._kept[key] = spec
+        return spec
+
+
+def load(connection: sqlite3.Connection, run_id: str, specs: Specs) -> Snapshot | None:
+    """The run as last committed."""
+    found = connection.execute(
+        """
+        SELECT run.spec, run.state, run.version, coalesce(root.seq, run.seq)
+        FROM run LEFT JOIN run AS root ON root.key = run.root WHERE run.id = ?
+        """,
+        (run_id,),
+    ).fetchone()
+    if found is None:
+        return None
+    spec, body, version, seq = found
+    try:
+        state = load_state(body, specs.get(spec, connection))
+    except (ValueError, TypeError) as error:
+        raise CorruptError(
+            f"The state of run {run_id!r} cannot be read: it is damaged, or was written by a newer"
+            " version of loopagent."
+        ) from error
+    if state.schema_version > SCHEMA_VERSION:
+        raise CorruptError(
+            f"The state of run {run_id!r} was written by a newer version of loopagent"
+            f" ({state.schema_version}; this one knows {SCHEMA_VERSION}): upgrade loopagent."
+        )
+    return Snapshot(state, version, seq)
+
+
+# ---------------------------------------------------------------------- log
+
+
+def transcript(
+    connection: sqlite3.Connection, run_id: str, first: int, last: int | None
+) -> list[Message]:
+    """Messages by their numbers."""
+    run = _run(connection, run_id)
+    if run is None:
+        return []
+    found: list[Message] = []
+    for entry in _entries(connection, run, column="first_message", value=first):
+        if last is not None and entry.messages and entry.messages[0].number > last:
+            break
+        found.extend(
+            one
+            for one in entry.messages
+            if one.number >= first and (last is None or one.number <= last)
+        )
+    return found
+
+
+def log(connection: sqlite3.Connection, run_id: str) -> list[LogEntry]:
+    """Everything committed for a run."""
+    run = _run(connection, run_id)
+    return [] if run is None else list(_entries(connection, run))
+
+
+def events(
+    connection: sqlite3.Connection, run_id: str, after: int, limit: int
+) -> list[dict[str, Any]]:
+    """Public events of a run, or of the whole tree of a root."""
+    sources = connection.execute(
+        """
+        SELECT run.key, run.version, run.id, coalesce(root.id, run.id), parent.id
+        FROM run LEFT JOIN run AS root ON root.key = run.root
+        LEFT JOIN run AS parent ON parent.key = run.parent
+        WHERE run.id = ?1 OR run.root = (SELECT key FROM run WHERE id = ?1)
+        """,
+        (run_id,),
+    ).fetchall()
+    parts = [_events_of(connection, source, after) for source in sources]
+    return list(islice(heapq.merge(*parts, key=lambda one: one["seq"]), max(limit, 0)))
+
+
+def _events_of(
+    connection: sqlite3.Connection, source: tuple[int, int, str, str, str | None], after: int
+) -> Iterator[dict[str, Any]]:
+    key, version, run_id, root_id, parent_id = source
+    for entry in _entries(connection, (key, version), column="first_seq", value=after + 1):
+        yield from records.public_events(
+            entry, after=after, run_id=run_id, root_id=root_id, parent_id=parent_id
+        )
+
+
+def _run(connection: sqlite3.Connection, run_id: str) -> tuple[int, int] | None:
+    """Key and version of a run."""
+    found: tuple[int, int] | None = connection.execute(
+        "SELECT key, version FROM run WHERE id = ?", (run_id,)
+    ).fetchone()
+    return found
+
+
+def _entries(
+    connection: sqlite3.Connection,
+    run: tuple[int, int],
+    *,
+    column: str = "first_seq",
+    value: int = 0,
+) -> Iterator[LogEntry]:
+    """A run's log from the last entry on whose `column` is at most `value`: the one that holds it.
+
+    Versions have no gaps and both columns only grow, so the place is found by halving.
+    """
+    key, version = run
+
+    def column_of(one: int) -> int:
+        (found,) = connection.execute(
+            f"SELECT {column} FROM log WHERE key = ?",  # noqa: S608 - one of two names
+            (log_key(key, one),),
+        ).fetchone()
+        return int(found)
+
+    start = bisect_right(range(1, version + 1), value, key=column_of) if value > 1 else 1
+    rows = connection.execute(
+        "SELECT key, first_seq, body FROM log WHERE key BETWEEN ? AND ? ORDER BY key",
+        (log_key(key, max(start, 1)), log_key(key, version)),
+    )
+    base = log_key(key, 0)
+    for entry_key, first_seq, body in rows:
+        entry = decode(body)
+        yield LogEntry(
+            entry_key - base, first_seq, entry.at, entry.events, entry.facts, entry.messages
+        )
+
+
+# ---------------------------------------------------------------------- lists
+
+
+def runs(
+    connection: sqlite3.Connection,
+    agent: str | None,
+    status: str | None,
+    before: int | None,
+    size: int,
+) -> tuple[list[RunRow], str | None]:
+    """A page of runs, newest first."""
+    where, values = _where({"agent =": agent, "status =": status, "key <": before})
+    found = connection.execute(
+        f"""
+        SELECT key, id, agent, status, shown, turn, title, created_at, updated_at, metadata
+        FROM run {where} ORDER BY key DESC LIMIT ?
+        """,  # noqa: S608 - the names are ours
+        (*values, size + 1),
+    ).fetchall()
+    rows = [
+        RunRow(*one[1:9], metadata=json.loads(one[9]) if one[9] else {}) for one in found[:size]
+    ]
+    return rows, _next("runs", found, size)
+
+
+_REQUEST = """
+SELECT request.key, request.id, run.id, run.agent, request.status, request.created_at,
+       request.body, request.resolved_at, request.resolution
+FROM request JOIN run ON run.key = request.run
+"""
+
+
+def requests(
+    connection: sqlite3.Connection,
+    status: str | None,
+    run_id: str | None,
+    behind: int | None,
+    size: int,
+) -> tuple[list[RequestRow], str | None]:
+    """A page of requests to people, oldest first."""
+    where, values = _where({"request.status =": status, "run.id =": run_id, "request.key >": behind})
+    found = connection.execute(
+        f"{_REQUEST} {where} ORDER BY request.key LIMIT ?", (*values, size + 1)
+    ).fetchall()
+    return [_request(one) for one in found[:size]], _next("requests", found, size)
+
+
+def request(connection: sqlite3.Connection, request_id: str) -> RequestRow | None:
+    """One request."""
+    found = connection.execute(f"{_REQUEST} WHERE request.id = ?", (request_id,)).fetchone()
+    return None if found is None else _request(found)
+
+
+def _request(row: tuple[Any, ...]) -> RequestRow:
+    _, request_id, run_id, agent, status, created_at, body, resolved_at, resolution = row
+    return RequestRow(
+        id=request_id,
+        run_id=run_id,
+        agent=agent,
+        status=status,
+        created_at=created_at,
+        body=json.loads(body),
+        resolved_at=resolved_at,
+        resolution=json.loads(resolution) if resolution else None,
+    )
+
+
+def _where(conditions: dict[str, Any]) -> tuple[str, list[Any]]:
+    """A WHERE clause of the conditions that have a value."""
+    given = {name: value for name, value in conditions.items() if value is not None}
+    text = " AND ".join(f"{name} ?" for name in given)
+    return f"WHERE {text}" if text else "", list(given.values())
+
+
+def _next(name: str, found: list[tuple[Any, ...]], size: int) -> str | None:
+    """The cursor behind a page, when one more row was found than fits."""
+    return records.encode_cursor(name, found[size - 1][0]) if len(found) > size else None
+
+
+def unfinished(connection: sqlite3.Connection) -> list[str]:
+    """Ids of runs with work to do, oldest first."""
+    found = connection.execute("SELECT id FROM run WHERE work = 1 ORDER BY key")
+    return [one for (one,) in found]
+
+
+# ---------------------------------------------------------------------- one value
+
+
+def owner(connection: sqlite3.Connection, run_id: str) -> str | None:
+    """Who holds a run's lease."""
+    found = connection.execute("SELECT owner FROM run WHERE id = ?", (run_id,)).fetchone()
+    return None if found is None else found[0]
+
+
+def artifact(
+    connection: sqlite3.Connection, run_id: str, artifact_id: str
+) -> StoredArtifact | None:
+    """A text of this run."""
+    found = connection.execute(
+        """
+        SELECT content.hash, artifact.media_type, length(content.body), content.body
+        FROM run JOIN artifact ON artifact.run = run.key
+        JOIN content ON content.key = artifact.content
+        WHERE run.id = ? AND content.hash = ?
+        """,
+        (run_id, artifact_id),
+    ).fetchone()
+    return None if found is None else StoredArtifact(*found)
+
+
+def answer(connection: sqlite3.Connection, key: str) -> RememberedAnswer | None:
+    """The answer kept under an idempotency key."""
+    found = connection.execute(
+        "SELECT fingerprint, status, body, headers FROM answer WHERE name = ?", (key,)
+    ).fetchone()
+    if found is None:
+        return None
+    fingerprint, status, body, headers = found
+    return RememberedAnswer(fingerprint, status, body, json.loads(headers))

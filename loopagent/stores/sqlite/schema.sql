@@ -1,0 +1,80 @@
+-- Version 1. Rows name each other by small numbers; the long ids of runs and requests stand in one place each.
+
+CREATE TABLE spec (
+  key INTEGER PRIMARY KEY,
+  hash TEXT NOT NULL UNIQUE,
+  body TEXT NOT NULL
+);
+
+-- `root` is null for a run that is a root; `seq` counts the public events of a root's whole tree.
+-- `state` comes last: lists read rows without it.
+CREATE TABLE run (
+  key INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  root INTEGER,
+  parent INTEGER,
+  spec INTEGER NOT NULL,
+  agent TEXT NOT NULL,
+  status TEXT NOT NULL,
+  work INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  shown TEXT NOT NULL,
+  turn INTEGER NOT NULL,
+  created_at REAL NOT NULL,
+  updated_at REAL NOT NULL,
+  owner TEXT,
+  leased_until REAL,
+  title TEXT NOT NULL,
+  metadata TEXT,
+  state BLOB NOT NULL
+);
+CREATE INDEX run_agent ON run (agent);
+CREATE INDEX run_status ON run (status);
+CREATE INDEX run_root ON run (root) WHERE root IS NOT NULL;
+CREATE INDEX run_work ON run (work) WHERE work = 1;
+
+-- One row a transaction. `key` is the run's key times 2^24 plus the version, so a run's rows lie together.
+CREATE TABLE log (
+  key INTEGER PRIMARY KEY,
+  first_seq INTEGER NOT NULL,
+  first_message INTEGER NOT NULL,
+  body BLOB NOT NULL
+);
+
+CREATE TABLE request (
+  key INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  run INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  created_at REAL NOT NULL,
+  resolved_at REAL,
+  body TEXT NOT NULL,
+  resolution TEXT
+);
+CREATE INDEX request_run ON request (run);
+CREATE INDEX request_open ON request (status) WHERE status = 'open';
+
+CREATE TABLE content (
+  key INTEGER PRIMARY KEY,
+  hash TEXT NOT NULL UNIQUE,
+  body BLOB NOT NULL
+);
+
+CREATE TABLE artifact (
+  run INTEGER NOT NULL,
+  content INTEGER NOT NULL,
+  media_type TEXT NOT NULL,
+  PRIMARY KEY (run, content)
+) WITHOUT ROWID;
+CREATE INDEX artifact_content ON artifact (content);
+
+CREATE TABLE answer (
+  key INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  at REAL NOT NULL,
+  fingerprint TEXT NOT NULL,
+  status INTEGER NOT NULL,
+  headers TEXT NOT NULL,
+  body TEXT NOT NULL
+);

@@ -1,0 +1,200 @@
+"""The store in one SQLite file: one thread writes, a few read, the event loop never waits for the disk."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from loopagent.stores import records
+from loopagent.stores.sqlite import reads, writes
+from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
+from loopagent.stores.sqlite.readers import Readers
+from loopagent.stores.sqlite.writer import Writer
+
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+
+    from loopagent.core.state import Message
+    from loopagent.ports import (
+        Commit,
+        LogEntry,
+        RememberedAnswer,
+        RequestRow,
+        RunRow,
+        Snapshot,
+        StoredArtifact,
+    )
+
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """Keeps runs in a SQLite file that several processes may share.
+
+    Args:
+        path: The file; created with mode 0600 where it is missing. Its directory must exist.
+        synchronous: `FULL` survives a power cut; `NORMAL` is faster and survives a killed process.
+        busy_timeout_seconds: How long to wait for another process that holds the write lock.
+        max_bytes: The file grows no larger than this; None leaves it to the disk.
+        readers: Threads that read side by side.
+        keep_answers_seconds: How long answers under idempotency keys are kept.
+
+    Raises:
+        ConfigError: A setting cannot work.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        synchronous: str = "FULL",
+        busy_timeout_seconds: float = 30.0,
+        max_bytes: int | None = None,
+        readers: int = 2,
+        keep_answers_seconds: float = records.KEEP_ANSWERS_SECONDS,
+    ) -> None:
+        settings = Settings(Path(path), synchronous.upper(), busy_timeout_seconds, max_bytes)
+        settings.check()
+        self._settings = settings
+        self._keep_answers_seconds = keep_answers_seconds
+        self._specs = reads.Specs()
+        self._writer = Writer(partial(open_writer, settings), settings.path)
+        self._readers = Readers(partial(open_reader, settings), settings.path, count=readers)
+
+    async def open(self) -> None:
+        """Open or create the file; see `Store.open`."""
+        await self._writer.open()
+        self._readers.open()
+
+    async def aclose(self) -> None:
+        """Commit what is queued, fold the write-ahead log in, let go of the file."""
+        await self._readers.aclose()
+        await self._writer.aclose()
+
+    # ------------------------------------------------------------------ runs
+
+    async def create(self, commit: Commit, *, metadata: dict[str, Any] | None = None) -> int:
+        """Add a run; see `Store.create`."""
+
+        def prepare() -> Callable[[sqlite3.Connection], int]:
+            row = writes.prepare_new(commit, metadata)
+            return lambda db: writes.create(db, row)
+
+        return await self._writer.submit(prepare)
+
+    async def commit(self, commit: Commit) -> int:
+        """Append a transition; see `Store.commit`."""
+
+        def prepare() -> Callable[[sqlite3.Connection], int]:
+            row = writes.prepare(commit)
+            return lambda db: writes.commit(db, row)
+
+        return await self._writer.submit(prepare)
+
+    async def load(self, run_id: str) -> Snapshot | None:
+        """The run as last committed; see `Store.load`."""
+        return await self._readers.run(lambda db: reads.load(db, run_id, self._specs))
+
+    async def transcript(
+        self, run_id: str, *, first: int = 1, last: int | None = None
+    ) -> list[Message]:
+        """Messages by their numbers; see `Store.transcript`."""
+        return await self._readers.run(lambda db: reads.transcript(db, run_id, first, last))
+
+    async def log(self, run_id: str) -> list[LogEntry]:
+        """Everything committed; see `Store.log`."""
+        return await self._readers.run(lambda db: reads.log(db, run_id))
+
+    async def events(
+        self, run_id: str, *, after: int = 0, limit: int = 1000
+    ) -> list[dict[str, Any]]:
+        """Public events; see `Store.events`. A root run's are those of its whole tree."""
+        return await self._readers.run(lambda db: reads.events(db, run_id, after, limit))
+
+    async def delete(self, run_id: str) -> bool:
+        """Remove an ended run and its children; see `Store.delete`."""
+        return await self._write(lambda db: writes.delete(db, run_id))
+
+    # ------------------------------------------------------------------ lists
+
+    async def runs(
+        self,
+        *,
+        agent: str | None = None,
+        status: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> tuple[list[RunRow], str | None]:
+        """A page of runs, newest first; see `Store.runs`."""
+        before, size = records.decode_cursor("runs", cursor), records.page_size(limit)
+        return await self._readers.run(lambda db: reads.runs(db, agent, status, before, size))
+
+    async def requests(
+        self,
+        *,
+        status: str | None = "open",
+        run_id: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> tuple[list[RequestRow], str | None]:
+        """A page of requests to people, oldest first; see `Store.requests`."""
+        behind, size = records.decode_cursor("requests", cursor), records.page_size(limit)
+        return await self._readers.run(lambda db: reads.requests(db, status, run_id, behind, size))
+
+    async def request(self, request_id: str) -> RequestRow | None:
+        """One request; see `Store.request`."""
+        return await self._readers.run(lambda db: reads.request(db, request_id))
+
+    async def unfinished(self) -> list[str]:
+        """Ids of runs with work to do, oldest first."""
+        return await self._readers.run(reads.unfinished)
+
+    # ------------------------------------------------------------------ leases
+
+    async def claim(self, run_id: str, owner: str, *, now: float, lease_seconds: float) -> bool:
+        """Take or renew a lease; see `Store.claim`."""
+        return await self._write(lambda db: writes.claim(db, run_id, owner, now, lease_seconds))
+
+    async def release(self, run_id: str, owner: str) -> None:
+        """Give a lease back; see `Store.release`."""
+        await self._write(lambda db: writes.release(db, run_id, owner))
+
+    async def owner(self, run_id: str) -> str | None:
+        """Who holds the lease; see `Store.owner`."""
+        return await self._readers.run(lambda db: reads.owner(db, run_id))
+
+    # ------------------------------------------------------------------ artifacts and answers
+
+    async def put_artifact(self, run_id: str, artifact: StoredArtifact) -> None:
+        """Keep a text for a run; see `Store.put_artifact`."""
+
+        def prepare() -> Callable[[sqlite3.Connection], None]:
+            records.check_artifact(artifact, hashlib.sha256(artifact.content).hexdigest())
+            return lambda db: writes.put_artifact(db, run_id, artifact)
+
+        await self._writer.submit(prepare)
+
+    async def artifact(self, run_id: str, artifact_id: str) -> StoredArtifact | None:
+        """A text of this run; see `Store.artifact`."""
+        return await self._readers.run(lambda db: reads.artifact(db, run_id, artifact_id))
+
+    async def remember(self, key: str, answer: RememberedAnswer, *, at: float) -> RememberedAnswer:
+        """Keep an answer, forget expired ones; see `Store.remember`."""
+        oldest = at - self._keep_answers_seconds
+
+        def write(db: sqlite3.Connection) -> RememberedAnswer:
+            writes.remember(db, key, answer, at, oldest)
+            return reads.answer(db, key) or answer
+
+        return await self._write(write)
+
+    async def recall(self, key: str) -> RememberedAnswer | None:
+        """The answer kept under a key; see `Store.recall`."""
+        return await self._readers.run(lambda db: reads.answer(db, key))
+
+    async def _write(self, write: Callable[[sqlite3.Connection], T]) -> T:
+        return await self._writer.submit(lambda: write)

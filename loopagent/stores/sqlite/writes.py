@@ -1,0 +1,316 @@
+"""Everything that changes the database. Each function runs inside a transaction of the writer."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
+
+from loopagent.core.log import Entry, encode
+from loopagent.core.state import dump_state
+from loopagent.errors import StoreError
+from loopagent.stores import records
+
+
+if TYPE_CHECKING:
+    from loopagent.core.state import RunState
+    from loopagent.ports import Commit, RememberedAnswer, StoredArtifact
+
+VERSION_BITS = 24
+"""Bits of a log key that hold the version; the rest is the run's key."""
+MAX_VERSION = (1 << VERSION_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A commit as it is written."""
+
+    commit: Commit
+    state: bytes
+    body: bytes
+    requests: list[records.RequestChange]
+    spec: tuple[str, str] | None = None
+    """Hash and body, at creation."""
+    metadata: str | None = None
+
+    @property
+    def first_message(self) -> int:
+        """Number of the entry's first message, or of the one that will come next."""
+        return self.commit.state.messages - len(self.commit.messages) + 1
+
+
+def prepare(commit: Commit) -> Row:
+    """Turn a commit into bytes.
+
+    Raises:
+        StoreError: Something in it is not JSON.
+    """
+    if commit.version >= MAX_VERSION:
+        raise StoreError(f"Run {commit.state.id!r} has {MAX_VERSION} transactions; there is no room.")
+    try:
+        state = dump_state(commit.state)
+        body = encode(Entry(commit.at, commit.events, commit.facts, commit.messages))
+    except ValueError as error:
+        raise records.not_json(f"a value of run {commit.state.id!r}", error) from error
+    return Row(commit, state, body, records.request_changes(commit.facts))
+
+
+def prepare_new(commit: Commit, metadata: dict[str, Any] | None) -> Row:
+    """Turn the first commit of a run into bytes, with its pinned definition.
+
+    Raises:
+        StoreError: Something in it is not JSON.
+    """
+    spec = commit.state.spec
+    try:
+        pinned = (spec.digest(), spec.model_dump_json(by_alias=True))
+        about = to_json(metadata).decode() if metadata else None
+    except ValueError as error:
+        raise records.not_json(f"the definition of run {commit.state.id!r}", error) from error
+    return replace(prepare(commit), spec=pinned, metadata=about)
+
+
+# ---------------------------------------------------------------------- runs
+
+
+def create(connection: sqlite3.Connection, row: Row) -> int:
+    """Add a run; returns the `seq` of its first fact."""
+    state, facts = row.commit.state, len(row.commit.facts)
+    if connection.execute("SELECT 1 FROM run WHERE id = ?", (state.id,)).fetchone():
+        raise records.exists(state.id)
+    root, parent = _family(connection, state)
+    seq = facts if root is None else _count_at_root(connection, root, facts)
+    cursor = connection.execute(
+        """
+        INSERT INTO run (id, root, parent, spec, agent, status, work, version, seq, shown, turn,
+                         created_at, updated_at, title, metadata, state)
+        VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)
+        """,
+        (
+            state.id,
+            root,
+            parent,
+            _spec(connection, row),
+            state.spec.name,
+            state.status,
+            records.has_work(state),
+            facts,
+            records.shown(state),
+            state.turn,
+            row.commit.at,
+            row.commit.at,
+            records.title(row.commit),
+            row.metadata,
+            row.state,
+        ),
+    )
+    key = cursor.lastrowid or 0
+    return _append(connection, key, seq - facts + 1, row)
+
+
+def _family(connection: sqlite3.Connection, state: RunState) -> tuple[int | None, int | None]:
+    """Keys of the root and the parent; nothing for a root."""
+    root_id = records.root_of(state)
+    if root_id == state.id:
+        return None, None
+    root = key_of(connection, root_id)
+    if root is None:
+        raise records.gone(root_id)
+    return root, key_of(connection, state.parent_id or root_id)
+
+
+def _spec(connection: sqlite3.Connection, row: Row) -> int:
+    """Key of the pinned definition; equal definitions are stored once."""
+    assert row.spec is not None  # noqa: S101 - set by prepare_new
+    connection.execute("INSERT OR IGNORE INTO spec (hash, body) VALUES (?, ?)", row.spec)
+    found = connection.execute("SELECT key FROM spec WHERE hash = ?", row.spec[:1]).fetchone()
+    return int(found[0])
+
+
+def commit(connection: sqlite3.Connection, row: Row) -> int:
+    """Move a run on, if it is still where the commit saw it; returns the `seq` of its first fact."""
+    state, facts = row.commit.state, len(row.commit.facts)
+    moved = connection.execute(
+        """
+        UPDATE run
+        SET version = version + 1, seq = seq + ?, shown = ?, turn = ?, updated_at = ?, state = ?
+        WHERE id = ? AND version = ?
+        RETURNING key, root, seq, status, work
+        """,
+        (
+            facts,
+            records.shown(state),
+            state.turn,
+            row.commit.at,
+            row.state,
+            state.id,
+            row.commit.version,
+        ),
+    ).fetchall()
+    if not moved:
+        raise records.moved_on(state.id, row.commit.version)
+    key, root, seq, *listed = moved[0]
+    now = [state.status, int(records.has_work(state))]
+    if listed != now:  # indexed and seldom changed, so not part of every update
+        connection.execute("UPDATE run SET status = ?, work = ? WHERE key = ?", (*now, key))
+    if root is not None:
+        seq = _count_at_root(connection, root, facts)
+    return _append(connection, key, seq - facts + 1, row)
+
+
+def _count_at_root(connection: sqlite3.Connection, root: int, facts: int) -> int:
+    """Take numbers from the root's counter; returns the last."""
+    ((seq,),) = connection.execute(
+        "UPDATE run SET seq = seq + ? WHERE key = ? RETURNING seq", (facts, root)
+    ).fetchall()
+    return int(seq)
+
+
+def _append(connection: sqlite3.Connection, key: int, first_seq: int, row: Row) -> int:
+    version = row.commit.version + 1
+    connection.execute(
+        "INSERT INTO log (key, first_seq, first_message, body) VALUES (?, ?, ?, ?)",
+        (log_key(key, version), first_seq, row.first_message, row.body),
+    )
+    for change in row.requests:
+        _change_request(connection, key, change, row.commit.at)
+    return first_seq
+
+
+def _change_request(
+    connection: sqlite3.Connection, run: int, change: records.RequestChange, at: float
+) -> None:
+    data = to_json(change.data).decode()
+    if change.status == "open":
+        connection.execute(
+            """
+            INSERT INTO request (id, run, status, created_at, body) VALUES (?, ?, 'open', ?, ?)
+            ON CONFLICT (id) DO UPDATE SET status = 'open', created_at = excluded.created_at,
+              body = excluded.body, resolved_at = NULL, resolution = NULL
+            """,
+            (change.request_id, run, at, data),
+        )
+    else:
+        connection.execute(
+            "UPDATE request SET status = ?, resolved_at = ?, resolution = ? WHERE id = ?",
+            (change.status, at, data, change.request_id),
+        )
+
+
+def delete(connection: sqlite3.Connection, run_id: str) -> bool:
+    """Remove an ended run with its children; the file shrinks by what becomes free."""
+    found = connection.execute("SELECT key, root FROM run WHERE id = ?", (run_id,)).fetchone()
+    if found is None:
+        return False
+    key, root = found
+    if root is not None:
+        raise records.not_deletable(run_id, "child_run")
+    tree = connection.execute(
+        "SELECT key, status FROM run WHERE key = ?1 OR root = ?1", (key,)
+    ).fetchall()
+    if any(status == "running" for _, status in tree):
+        raise records.not_deletable(run_id, "run_active")
+    for (one, _) in tree:
+        _delete_one(connection, one)
+    connection.execute("PRAGMA incremental_vacuum").fetchall()
+    return True
+
+
+def _delete_one(connection: sqlite3.Connection, key: int) -> None:
+    contents = connection.execute("SELECT content FROM artifact WHERE run = ?", (key,)).fetchall()
+    connection.execute("DELETE FROM artifact WHERE run = ?", (key,))
+    connection.executemany(
+        "DELETE FROM content WHERE key = ?1 AND NOT EXISTS"
+        " (SELECT 1 FROM artifact WHERE content = ?1)",
+        contents,
+    )
+    connection.execute("DELETE FROM request WHERE run = ?", (key,))
+    connection.execute(
+        "DELETE FROM log WHERE key BETWEEN ? AND ?", (log_key(key, 0), log_key(key, MAX_VERSION))
+    )
+    connection.execute("DELETE FROM run WHERE key = ?", (key,))
+
+
+# ---------------------------------------------------------------------- leases
+
+
+def claim(
+    connection: sqlite3.Connection, run_id: str, owner: str, now: float, lease_seconds: float
+) -> bool:
+    """Take or renew a lease."""
+    cursor = connection.execute(
+        """
+        UPDATE run SET owner = ?1, leased_until = ?2
+        WHERE id = ?3 AND (owner IS NULL OR owner = ?1 OR leased_until <= ?4)
+        """,
+        (owner, now + lease_seconds, run_id, now),
+    )
+    return cursor.rowcount == 1
+
+
+def release(connection: sqlite3.Connection, run_id: str, owner: str) -> None:
+    """Give a lease back."""
+    connection.execute(
+        "UPDATE run SET owner = NULL, leased_until = NULL WHERE id = ? AND owner = ?",
+        (run_id, owner),
+    )
+
+
+# ---------------------------------------------------------------------- artifacts and answers
+
+
+def put_artifact(connection: sqlite3.Connection, run_id: str, artifact: StoredArtifact) -> None:
+    """Link a text to a run; its content is stored once."""
+    key = key_of(connection, run_id)
+    if key is None:
+        raise records.gone(run_id)
+    connection.execute(
+        "INSERT OR IGNORE INTO content (hash, body) VALUES (?, ?)",
+        (artifact.artifact_id, artifact.content),
+    )
+    connection.execute(
+        "INSERT OR IGNORE INTO artifact (run, content, media_type)"
+        " SELECT ?, key, ? FROM content WHERE hash = ?",
+        (key, artifact.media_type, artifact.artifact_id),
+    )
+
+
+def remember(
+    connection: sqlite3.Connection, key: str, answer: RememberedAnswer, at: float, oldest: float
+) -> None:
+    """Keep an answer unless one is kept; forget some that are older than `oldest`."""
+    connection.execute(
+        """
+        DELETE FROM answer
+        WHERE at < ? AND (name = ? OR key IN (SELECT key FROM answer ORDER BY key LIMIT 20))
+        """,
+        (oldest, key),
+    )
+    connection.execute(
+        "INSERT OR IGNORE INTO answer (name, at, fingerprint, status, headers, body)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            key,
+            at,
+            answer.fingerprint,
+            answer.status,
+            to_json(answer.headers).decode(),
+            answer.body,
+        ),
+    )
+
+
+# ---------------------------------------------------------------------- keys
+
+
+def key_of(connection: sqlite3.Connection, run_id: str) -> int | None:
+    """The key of a run, or None."""
+    found = connection.execute("SELECT key FROM run WHERE id = ?", (run_id,)).fetchone()
+    return None if found is None else int(found[0])
+
+
+def log_key(run: int, version: int) -> int:
+    """The key of a run's log entry."""
+    return run << VERSION_BITS | version
