@@ -71,5 +71,5 @@ def _close(tx: Tx, effect: Effect, reason: str) -> None:
 def _end(tx: Tx, status: Status, result: Result) -> None:
     state = tx.state
     state.status, state.result = status, result
-    state.pending, state.step, state.mail, state.notices = {}, None, (), ()
+    state.pending, state.step, state.handler, state.mail, state.notices = {}, None, None, (), ()
     publish_state(tx)

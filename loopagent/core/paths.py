@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, cast
 
 
@@ -62,6 +63,12 @@ def parse_rules(texts: list[str]) -> tuple[Rules, list[str]]:
         else:
             rules.append(Rule(path, named))
     return Rules(tuple(rules)), problems
+
+
+@lru_cache(maxsize=256)
+def rules_of(texts: tuple[str, ...]) -> Rules:
+    """Rules from their written form, read once; those that cannot be read allow nothing."""
+    return parse_rules(list(texts))[0]
 
 
 def parse_path(text: str) -> Path | None:

@@ -14,7 +14,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from loopagent.core import limits
 from loopagent.core.envelope import LoopAgentResponse
-from loopagent.core.paths import parse_rules
+from loopagent.core.paths import rules_of
 from loopagent.core.shapes import model_shape, schema_shape
 from loopagent.core.steps import STEP_TYPES, offered
 
@@ -90,7 +90,7 @@ def _action(spec: AgentSpec, action: ActionSpec) -> dict[str, str]:
 
 def volatile_message(state: RunState) -> str:
     """The message that goes last: the payload and notes as they are now, and what is left of the limits."""
-    read, _ = parse_rules(list(state.spec.payload.read))
+    read = rules_of(state.spec.payload.read)
     parts: dict[str, Any] = {"payload": read.filter(state.payload)}
     pad = state.scratchpad
     if pad.notes or pad.tasks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from loopagent.core.envelope import LoopAgentResponse, validate_envelope
 from loopagent.core.fold import Folder
@@ -67,6 +67,9 @@ def read_reply(text: str, finish: str = "stop", *, rules: ReplyRules = DEFAULT_R
         return Reading("truncated", warnings=found.repairs)
     if found.problems:
         return Reading("refuse", warnings=found.repairs, problems=found.problems)
+    canonical = _canonical(found.value) if not found.repairs else None
+    if canonical is not None:
+        return _decide(found.value, canonical, [], rules)
     folder = Folder()
     reply = folder.fold(found.value)
     warnings = [*found.repairs, *folder.warnings]
@@ -76,6 +79,40 @@ def read_reply(text: str, finish: str = "stop", *, rules: ReplyRules = DEFAULT_R
     if isinstance(response, list):
         return Reading("refuse", warnings=tuple(warnings), problems=tuple(response))
     return _decide(reply, response, warnings, rules)
+
+
+_PLAIN_KEYS = frozenset({"taskComplete", "message", "reasoning", "nextStep", "payloadChangeRequest", "scratchpad"})
+_PLAIN_STEPS = {
+    "Actions": frozenset({"type", "actions"}),
+    "Chat": frozenset({"type"}),
+}
+_CALL_KEYS = frozenset({"name", "params"})
+
+
+def _canonical(value: Any) -> LoopAgentResponse | None:
+    """A reply that is written exactly as the protocol has it needs no folding; most replies are."""
+    if not isinstance(value, dict) or not (reply := cast("dict[str, Any]", value)).keys() <= _PLAIN_KEYS:
+        return None
+    if None in reply.values() or not isinstance(reply.get("taskComplete"), bool):
+        return None
+    step = reply.get("nextStep")
+    if step is not None and not _plain_step(step):
+        return None
+    response = validate_envelope(reply)
+    return None if isinstance(response, list) else response
+
+
+def _plain_step(step: Any) -> bool:
+    if not isinstance(step, dict):
+        return False
+    fields = cast("dict[str, Any]", step)
+    keys = _PLAIN_STEPS.get(str(fields.get("type")))
+    if keys is None or fields.keys() != keys:
+        return False
+    calls: Any = fields.get("actions", [])
+    return isinstance(calls, list) and all(
+        isinstance(one, dict) and cast("dict[str, Any]", one).keys() == _CALL_KEYS for one in cast("list[Any]", calls)
+    )
 
 
 def _decide(reply: dict[str, Any], response: LoopAgentResponse, warnings: list[str], rules: ReplyRules) -> Reading:

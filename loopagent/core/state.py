@@ -67,6 +67,18 @@ class Usage:
             cost_usd=self.cost_usd if cost is None else (self.cost_usd or 0.0) + float(cost),
         )
 
+    def together(self, other: Usage) -> Usage:
+        """The sum of two."""
+        known = [one for one in (self.cost_usd, other.cost_usd) if one is not None]
+        return Usage(
+            self.model_calls + other.model_calls,
+            self.input_tokens + other.input_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.output_tokens + other.output_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            sum(known) if known else None,
+        )
+
     def public(self) -> dict[str, Any]:
         """The same as camelCase JSON."""
         return {
@@ -171,11 +183,20 @@ class RunState:
     """Working time so far; waiting for people does not count."""
     clock: float = 0.0
     """`at` of the last event, seconds since the epoch."""
+    handler: Any = None
+    """The open step as an object, made from its request when it is needed; not stored."""
     shown: str = ""
     """Loop state last published."""
     shown_asks: tuple[str, ...] = ()
     """Ids of the requests that were open then."""
     result: Result | None = None
+
+    def fork(self) -> RunState:
+        """A shallow copy that may be assigned to; much cheaper than `copy.copy`, and made once a transition."""
+        made = object.__new__(RunState)
+        for name in RunState.__slots__:
+            setattr(made, name, getattr(self, name))
+        return made
 
     @property
     def ended(self) -> bool:
@@ -198,12 +219,13 @@ class RunState:
         return next((one for one in self.pending.values() if isinstance(one, CallModel)), None)
 
 
+_NOT_STORED = {"spec", "handler"}
 _ADAPTER: TypeAdapter[RunState] = TypeAdapter(RunState)
 
 
 def dump_state(state: RunState) -> bytes:
     """The state as JSON, without the pinned spec."""
-    return _ADAPTER.dump_json(state, exclude={"spec"}, exclude_defaults=True)
+    return _ADAPTER.dump_json(state, exclude=_NOT_STORED, exclude_defaults=True)
 
 
 def load_state(body: bytes, spec: AgentSpec) -> RunState:

@@ -10,7 +10,7 @@ from loopagent.core.facts import ArtifactCreated, GuardMistake, TurnStarted
 from loopagent.core.gate import NOT_FAILURES, issue
 from loopagent.core.results import results_text
 from loopagent.core.state import Artifact, StepInProgress
-from loopagent.core.steps import STEP_TYPES, Done
+from loopagent.core.steps import STEP_TYPES, Done, NextStep
 
 
 if TYPE_CHECKING:
@@ -39,17 +39,24 @@ def carry_on(tx: Tx) -> None:
 
 def _resume(tx: Tx, step: StepInProgress) -> bool:
     """Look at the open step once; True when that changed something and it is worth looking again."""
-    handler = STEP_TYPES[step.request["type"]].model_validate(step.request)
-    move = handler.resume(tx.state, step.results)
+    move = _handler(tx, step).resume(tx.state, step.results)
     if isinstance(move, Done):
         _finish(tx, step, move)
         return True
     return issue(tx, move.effects)
 
 
+def _handler(tx: Tx, step: StepInProgress) -> NextStep:
+    """The open step as an object; made from its stored request in a fresh process."""
+    if tx.state.handler is None:
+        tx.state.handler = STEP_TYPES[step.request["type"]].model_validate(step.request)
+    handler: NextStep = tx.state.handler
+    return handler
+
+
 def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
     """Close the step: what it brought goes to the model in the order it was asked for."""
-    tx.state.step = None
+    tx.state.step = tx.state.handler = None
     if done.results:
         tx.say("user", "results", results_text(done.results, handle=lambda one: _handle(tx, one)))
     for kind, text in done.said:

@@ -19,7 +19,7 @@ from loopagent.core.facts import (
 )
 from loopagent.core.feedback import refusal_feedback, truncation_feedback
 from loopagent.core.hashing import json_hash
-from loopagent.core.paths import parse_rules
+from loopagent.core.paths import rules_of
 from loopagent.core.payload import PayloadChange, apply_change
 from loopagent.core.problems import Problem
 from loopagent.core.reply import Reading, ReplyRules, read_reply
@@ -81,20 +81,12 @@ def _model_failed(tx: Tx, outcome: Outcome) -> None:
 
 def _charge(tx: Tx, value: dict[str, Any]) -> dict[str, Any]:
     """Count what the call cost, failed attempts included; returns the usage of this turn."""
-    before = tx.state.usage
-    usage = before
+    spent = Usage()
     for attempt in value.get("attempts", ()):
-        usage = usage.plus(attempt.get("usage") or {})
+        spent = spent.plus(attempt.get("usage") or {})
     if "usage" in value:
-        usage = usage.plus(value["usage"])
-    tx.state.usage = usage
-    spent = Usage(
-        model_calls=usage.model_calls - before.model_calls,
-        input_tokens=usage.input_tokens - before.input_tokens,
-        cached_tokens=usage.cached_tokens - before.cached_tokens,
-        output_tokens=usage.output_tokens - before.output_tokens,
-        reasoning_tokens=usage.reasoning_tokens - before.reasoning_tokens,
-    )
+        spent = spent.plus(value["usage"])
+    tx.state.usage = tx.state.usage.together(spent)
     return {key: amount for key, amount in spent.public().items() if amount}
 
 
@@ -126,7 +118,7 @@ def _stage(state: RunState, reading: Reading) -> Staged:
 def _stage_payload(state: RunState, request: dict[str, Any] | None, staged: Staged) -> None:
     if not request:
         return
-    write, _ = parse_rules(list(state.spec.payload.write))
+    write = rules_of(state.spec.payload.write)
     change = apply_change(state.payload, request, write=write, max_bytes=state.spec.limits.max_payload_bytes)
     staged.problems.extend(change.problems)
     staged.payload = change
@@ -149,7 +141,8 @@ def _stage_scratchpad(state: RunState, change: dict[str, Any] | None, staged: St
 
 def _stage_step(state: RunState, reading: Reading, staged: Staged) -> None:
     assert reading.step_type is not None  # a reading with outcome "step" names its type
-    step = STEP_TYPES[reading.step_type].model_validate(reading.reply.get("nextStep") or {"type": reading.step_type})
+    asked = reading.response.next_step if reading.response else None
+    step = asked or STEP_TYPES[reading.step_type].model_validate({"type": reading.step_type})
     resolved, problems, warnings = step.resolve(state)
     staged.step = resolved
     staged.problems.extend(problems)
@@ -255,6 +248,7 @@ def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:
     """Open the step; `carry_on` does the rest."""
     request = step.model_dump(by_alias=True, exclude_none=True, mode="json")
     reply = reading.reply
+    tx.state.handler = step
     tx.state.step = StepInProgress(
         request=request,
         message=str(reply.get("message") or ""),

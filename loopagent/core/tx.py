@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -23,10 +22,10 @@ class Tx:
     state that came in stays what it was.
     """
 
-    __slots__ = ("at", "effects", "facts", "messages", "notices", "state", "touched")
+    __slots__ = ("at", "effects", "facts", "messages", "state", "touched")
 
     def __init__(self, state: RunState) -> None:
-        self.state = copy(state)
+        self.state = state.fork()
         self.at = state.clock
         self.effects: list[Effect] = []
         self.facts: list[Fact] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from loopagent.core.prompt import system_prompt, volatile_message
 from loopagent.core.results import STORED
 from loopagent.core.text import clean_text
 from loopagent.errors import ModelError
-from loopagent.ports import ChatMessage, Model, ModelRequest, StoredArtifact
+from loopagent.ports import ChatMessage, Model, ModelRequest, StoredArtifact, Usage
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask
 from loopagent.runtime.partial import MessageStream
 
@@ -136,7 +135,7 @@ class Performer:
             "text": clean_text(reply.text),
             "finish": reply.finish,
             "model": reply.model,
-            "usage": asdict(reply.usage),
+            "usage": _usage(reply.usage),
         }
         failed = [_attempt(one) for one in attempts if one.usage]
         return Outcome.done({**value, "attempts": failed} if failed else value, duration_ms=reply.total_ms)
@@ -227,3 +226,13 @@ def _notice(notice: RetryNotice) -> dict[str, Any]:
 
 def _attempt(attempt: Attempt) -> dict[str, Any]:
     return {"kind": attempt.kind, "model": attempt.model, "usage": dict(attempt.usage or {})}
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "output_tokens": usage.output_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "cost_usd": usage.cost_usd,
+    }

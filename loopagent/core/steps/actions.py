@@ -67,9 +67,10 @@ class Actions(NextStep):
             params, wrong, notes = check_params(allowed[match.name].parameters, call.params, f"{path}.params")
             problems.extend(wrong)
             warnings.extend(notes)
-            calls.append(call.model_copy(update={"name": match.name, "params": params}))
+            same = match.name == call.name and params == call.params
+            calls.append(call if same else ActionCall(name=match.name, params=params))
         problems.extend(_too_many(run, Counter(one.name for one in calls)))
-        return self.model_copy(update={"actions": calls}), problems, warnings
+        return self if calls == self.actions else type(self)(type="Actions", actions=calls), problems, warnings
 
     def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
         """Keep up to `maxConcurrency` calls under way until all have settled."""
