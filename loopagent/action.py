@@ -1,58 +1,115 @@
-"""Actions in Python: a decorated function with a schema, an effect class and a policy."""
+"""Actions in Python: a function with a JSON Schema, an effect class and a policy.
+
+The schema comes from the signature. The function stays what it was: calling an `Action` calls it.
+"""
 
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import update_wrapper
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, get_type_hints, overload
+from functools import partial, update_wrapper
+from time import monotonic
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
-from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import SchemaError
 
 from loopagent.core.action_spec import ActionRetry, ActionSpec, EffectClass
+from loopagent.core.docstring import read_docstring
 from loopagent.errors import ConfigError
 
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_REST_PARAM = re.compile(r":param\s+(?:\w+\s+)?(\w+):\s*(.+?)(?=\n\s*:|\Z)", re.DOTALL)
-_GOOGLE_PARAM = re.compile(r"^\s+\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.+)$")
-_SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples|Note|Notes):\s*$")
+
+
+@dataclass(slots=True)
+class CallClock:
+    """How one call stands: when it has to be over (monotonic seconds) and whether it was given up."""
+
+    ends_at: float | None = None
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
     """What an action may know about its call; a parameter annotated with this type receives it.
 
-    `idempotency_key` is the same when the call is made again after a crash. `timeout_seconds` is the time allowed.
+    `idempotency_key` is the same for every attempt and after a crash; an empty one becomes
+    `{run_id}/{effect_id}`. `timeout_seconds` is the time allowed for all attempts together.
     """
 
     run_id: str
     effect_id: str
-    turn: int
-    agent: str
-    idempotency_key: str
-    timeout_seconds: float
-    on_progress: Callable[[str], None] = field(default=lambda _: None, repr=False)
+    turn: int = 0
+    agent: str = ""
+    idempotency_key: str = ""
+    timeout_seconds: float = 60.0
+    on_progress: Callable[[str], None] | None = field(default=None, repr=False)
+    clock: CallClock = field(default_factory=CallClock, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.idempotency_key:
+            object.__setattr__(self, "idempotency_key", f"{self.run_id}/{self.effect_id}")
 
     def progress(self, text: str) -> None:
-        """Tell whoever watches how far the call is; never blocks."""
-        self.on_progress(text)
+        """Tell whoever watches how far the call is; never waits, from any thread."""
+        if self.on_progress is not None:
+            self.on_progress(text)
+
+    @property
+    def seconds_left(self) -> float:
+        """Time left until the call is given up."""
+        if self.clock.ends_at is None:
+            return self.timeout_seconds
+        return max(0.0, self.clock.ends_at - monotonic())
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the call was given up: a synchronous action that takes long looks at this."""
+        return self.clock.stopped
 
 
 class Action(Generic[P, R]):
-    """A callable action: the function itself, its `spec`, and the model that types its parameters."""
+    """A callable action.
 
-    def __init__(self, fn: Callable[P, R], spec: ActionSpec, model: type[BaseModel], context: str | None) -> None:
+    Args:
+        fn: The function, sync or async.
+        spec: What the engine knows about it.
+        model: Types the parameters.
+        contexts: Names of the parameters that receive the `ActionContext`.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[P, R],
+        spec: ActionSpec,
+        model: type[BaseModel],
+        contexts: tuple[str, ...] = (),
+    ) -> None:
         self.fn = fn
         self.spec = spec
-        self.is_async = inspect.iscoroutinefunction(fn)
+        self.is_async = _is_async(fn)
+        self.wants_context = bool(contexts)
         self._model = model
-        self._context = context
+        self._contexts = contexts
+        # The fields have names of their own, so that a parameter may be called `json` or `schema`.
+        self._names = tuple(zip(model.model_fields, _names(model), strict=True))
         update_wrapper(cast("Any", self), fn)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -64,15 +121,18 @@ class Action(Generic[P, R]):
         return f"Action({self.spec.name!r}, effects={self.spec.effects!r})"
 
     def arguments(self, params: dict[str, Any], context: ActionContext) -> dict[str, Any]:
-        """Typed keyword arguments for a call.
+        """Typed keyword arguments for a call; a mutable default is new for each.
+
+        Args:
+            params: JSON object, already checked against the schema.
+            context: Given to the parameters that want it.
 
         Raises:
             pydantic.ValidationError: A parameter does not fit its type.
         """
         typed = self._model.model_validate(params)
-        arguments = {name: getattr(typed, name) for name in type(typed).model_fields}
-        if self._context is not None:
-            arguments[self._context] = context
+        arguments = {name: getattr(typed, key) for key, name in self._names}
+        arguments.update(dict.fromkeys(self._contexts, context))
         return arguments
 
 
@@ -99,97 +159,149 @@ def action(
 def action(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a function an action that agents can call.
 
-    The JSON Schema comes from the signature: types, defaults and `Annotated[..., Field(...)]` as pydantic reads
-    them, and the docstring's text for each parameter. The function stays callable as it is.
+    The JSON Schema comes from the signature: types, defaults and `Annotated[..., Field(...)]` as
+    pydantic reads them, and the docstring's text about each parameter. A parameter of type
+    `ActionContext` is filled in by the engine and hidden from the model.
+
+    Synchronous functions run in a thread of their own. An `async` function runs on the event loop: it
+    must not block, because nothing else moves while it does.
 
     Args:
         fn: The function, sync or async.
-        **options: `name` (default: the function's), `description` (default: the docstring's first paragraph),
-            `effects` (`read`, `write`, `external` or `irreversible`; default `write`), `approval` (`auto`, `ask` or
-            `never`; default: the agent's policy), `retry` (`ActionRetry`), `timeout_ms` (milliseconds, default
-            60,000), `idempotent`, `serial`, `max_calls` in one run, `on_unknown` (`report` or `ask`).
+        **options: `name` (default: the function's), `description` (default: the docstring's first
+            paragraph), `effects` (`read`, `write`, `external` or `irreversible`; default `write`),
+            `approval` (`auto`, `ask` or `never`; default: the agent's policy), `retry`
+            (`ActionRetry`), `timeout_ms` (milliseconds for all attempts, default 60,000),
+            `idempotent`, `serial`, `max_calls` in one run, `on_unknown` (`report` or `ask`).
 
     Raises:
-        ConfigError: The signature cannot be called by name, or a type has no JSON Schema.
+        ConfigError: A parameter cannot be given by name, a type has no JSON Schema, an option is
+            wrong.
     """
-    if fn is not None:
-        return _make(fn, options)
-    return lambda function: _make(function, options)
+    return partial(_make, options=options) if fn is None else _make(fn, options)
 
 
 def _make(fn: Callable[..., Any], options: dict[str, Any]) -> Action[..., Any]:
-    summary, texts = read_docstring(inspect.getdoc(fn) or "")
-    model, context = _parameters(fn, texts)
+    given = {key: value for key, value in options.items() if value is not None}
+    name = str(given.pop("name", None) or getattr(fn, "__name__", ""))
+    label = f"action {name or repr(fn)}"
+    _refuse_function(fn, name, label)
+    summary, texts = read_docstring(inspect.getdoc(_plain_function(fn)) or "")
     try:
-        schema = model.model_json_schema()
-        spec = ActionSpec(
-            name=options.pop("name", None) or fn.__name__,
-            description=options.pop("description", None) or summary,
-            parameters=_tidy(schema),
-            retry=options.pop("retry", None) or ActionRetry(),
-            **options,
-        )
-    except (ValueError, TypeError, PydanticUserError) as error:
-        message = f"action {fn.__qualname__}: {error}"
-        raise ConfigError(message) from error
-    return Action(fn, spec, model, context)
-
-
-def _parameters(fn: Callable[..., Any], texts: dict[str, str]) -> tuple[type[BaseModel], str | None]:
-    """The pydantic model of a function's parameters, and the name of the one that takes the context."""
-    try:
-        hints = get_type_hints(fn, include_extras=True)
+        model, schema, contexts = _parameters(fn, texts)
+        body = {"name": name, "description": summary, "parameters": schema, **given}
+        spec = ActionSpec.model_validate(body, by_name=True)
     except NameError as error:
-        message = f"action {fn.__qualname__}: a type cannot be found: {error}"
-        raise ConfigError(message) from error
-    context: str | None = None
+        hint = "import it where the function is defined, not only for type checkers"
+        raise ConfigError(f"{label}: a type cannot be found: {error}; {hint}") from error
+    except ValidationError as error:
+        raise ConfigError(f"{label}: {_complaints(error)}") from error
+    except TypeError as error:
+        raise ConfigError(f"{label}: {error}") from error
+    return Action(fn, spec, model, contexts)
+
+
+def _refuse_function(fn: Any, name: str, label: str) -> None:
+    if not callable(fn) or inspect.isclass(fn):
+        raise ConfigError(f"{label}: only functions can be actions")
+    if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
+        raise ConfigError(f"{label}: a generator has no result; return a list")
+    if not name or name == "<lambda>":
+        raise ConfigError(f'{label}: it has no name; give it one with @action(name="…")')
+
+
+def _complaints(error: ValidationError) -> str:
+    return "; ".join(
+        f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}"
+        for one in error.errors(include_url=False, include_input=False)
+    )
+
+
+class _Schema(GenerateJsonSchema):
+    """Pydantic's schemas without made-up titles; a default that is no JSON is left out silently."""
+
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - theirs
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - overridden
+        return False
+
+
+def _parameters(
+    fn: Callable[..., Any], texts: dict[str, str]
+) -> tuple[type[BaseModel], dict[str, Any], tuple[str, ...]]:
+    """The model of a function's parameters, its schema, and who receives the context."""
+    hints = get_type_hints(_plain_function(fn), include_extras=True)
+    contexts: list[str] = []
     fields: dict[str, Any] = {}
-    for name, parameter in inspect.signature(fn).parameters.items():
-        if hints.get(name) is ActionContext:
-            context = name
+    for index, (name, one) in enumerate(inspect.signature(fn).parameters.items()):
+        _refuse_parameter(one, index, annotated=name in hints)
+        hint = hints.get(name, Any)
+        if _is_context(hint):
+            contexts.append(name)
             continue
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            message = f"action {fn.__qualname__}: parameter {name!r} cannot be given by name; use plain parameters"
-            raise ConfigError(message)
-        fields[name] = (hints.get(name, Any), _default(parameter, texts.get(name)))
-    config = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
+        base, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        # Ours comes first: what the author wrote in place wins over the docstring.
+        ours = Field(alias=name, description=texts.get(name))
+        default = ... if one.default is one.empty else one.default
+        fields[f"p{index}"] = (Annotated[(base, ours, *extras)], default)
     try:
-        return create_model(f"{fn.__name__}_parameters", __config__=config, **fields), context
-    except (PydanticUserError, NameError) as error:
-        message = f"action {fn.__qualname__}: {error}"
-        raise ConfigError(message) from error
+        model, schema = _model(fields)
+    except _NO_SCHEMA as error:
+        for key, field_ in fields.items():
+            _refuse_type(key, field_)
+        raise TypeError(f"the parameters together have no schema: {error}") from error
+    return model, schema, tuple(contexts)
 
 
-def _default(parameter: inspect.Parameter, text: str | None) -> FieldInfo | Any:
-    given = ... if parameter.default is parameter.empty else parameter.default
-    if isinstance(given, FieldInfo):
-        return given
-    return Field(given, description=text) if text else given
+_NO_SCHEMA = (PydanticUserError, SchemaError, ValueError)
+"""What pydantic raises for a type it cannot validate or describe."""
 
 
-def _tidy(value: Any) -> Any:
-    """The schema without the titles that pydantic makes up."""
-    if isinstance(value, dict):
-        schema = cast("dict[str, Any]", value)
-        named = isinstance(schema.get("title"), str)
-        return {key: _tidy(one) for key, one in schema.items() if not (key == "title" and named)}
-    return [_tidy(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+def _model(fields: dict[str, Any]) -> tuple[type[BaseModel], dict[str, Any]]:
+    config = ConfigDict(extra="forbid", protected_namespaces=())
+    model = create_model("parameters", __config__=config, **fields)
+    schema = model.model_json_schema(schema_generator=_Schema)
+    schema.pop("title", None)
+    return model, schema
 
 
-def read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """The first paragraph of a docstring, and its text for each parameter (Google or reST style)."""
-    summary = " ".join(text.strip().split("\n\n")[0].split()) if text.strip() else ""
-    texts = {name: " ".join(found.split()) for name, found in _REST_PARAM.findall(text)}
-    inside, current = False, ""
-    for line in text.splitlines():
-        section = _SECTION.match(line.strip()) if line and not line[0].isspace() else None
-        if section is not None:
-            inside, current = section.group(1) in {"Args", "Arguments", "Parameters"}, ""
-        elif inside:
-            found = _GOOGLE_PARAM.match(line)
-            if found is not None:
-                current = found.group(1)
-                texts[current] = found.group(2).strip()
-            elif current and line.strip():
-                texts[current] += " " + line.strip()
-    return summary.partition(":param")[0].strip(), texts
+def _refuse_type(key: str, field_: Any) -> None:
+    """Say which parameter it is that has no schema, and why."""
+    try:
+        _model({key: field_})
+    except _NO_SCHEMA as error:
+        name = get_args(field_[0])[1].alias
+        reason = " ".join(str(error).partition("\n\nFor further")[0].split())
+        hint = "use types that pydantic can describe as JSON"
+        raise TypeError(f"parameter {name!r}: {reason[:300]}; {hint}") from error
+
+
+def _refuse_parameter(one: inspect.Parameter, index: int, *, annotated: bool) -> None:
+    if one.kind not in {one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY}:
+        hint = "parameters are given by name; use plain ones, or one of type list or dict"
+        raise TypeError(f"parameter {str(one)!r} cannot be given by name: {hint}")
+    if index == 0 and not annotated and one.name in {"self", "cls"}:
+        raise TypeError(
+            f"{one.name!r} is not bound; decorate the bound method: action(object.method)"
+        )
+
+
+def _plain_function(fn: Any) -> Any:
+    """The function or method whose annotations count: of a partial its function, of an object `__call__`."""
+    while isinstance(fn, partial):
+        fn = fn.func
+    return fn if inspect.isroutine(fn) else type(fn).__call__
+
+
+def _is_context(hint: Any) -> bool:
+    return hint is ActionContext or any(one is ActionContext for one in get_args(hint))
+
+
+def _is_async(fn: Any) -> bool:
+    """Whether calling it gives something to await; decorators that keep `__wrapped__` are seen through."""
+    plain = _plain_function(fn)
+    return inspect.iscoroutinefunction(plain) or inspect.iscoroutinefunction(inspect.unwrap(plain))
+
+
+def _names(model: type[BaseModel]) -> list[str]:
+    return [str(one.alias) for one in model.model_fields.values()]

@@ -168,7 +168,7 @@ def _guard_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
     del request
     tx.count(mistakes=0, refusals_in_a_row=0, repeats=0)
     guidance = answer.get("feedback") or "Try another way than the one that failed."
-    tx.say("user", "person", guidance)
+    tx.state.mail = (Mail(guidance, "steer"), *tx.state.mail)
 
 
 def _by(name: str) -> DecidedBy:

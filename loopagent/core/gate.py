@@ -15,11 +15,14 @@ from loopagent.core.people import approval, ask, in_doubt
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from loopagent.core.steps import MadeCall
     from loopagent.core.tx import Tx
 
 
 NOT_FAILURES = frozenset({"rejected", "not_started"})
 """Outcome codes that say a call was not made by decision; they count neither as success nor as mistake."""
+NOT_MADE = NOT_FAILURES | {"blocked", "no_approver", "max_calls", "unknown_action"}
+"""Outcome codes of calls that never reached their action."""
 INTERRUPTED = "interrupted"
 """Outcome code of a call that was started and whose end nobody knows."""
 
@@ -127,7 +130,7 @@ def _reject(tx: Tx, call: RunAction, code: str, reason: str, by: str) -> bool:
 
 
 def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
-    """Record how a call ended: result, counts, breaker."""
+    """Record how a call ended: its result and the counts."""
     state = tx.state
     key = call.id.partition(":")[2]
     error = outcome.error
@@ -145,8 +148,19 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
     )
     tx.fact(fact, key=key)
     tx.result(key, outcome)
-    state.breaker = breaker.record(
-        state.breaker, call.action, call.params, ok=outcome.ok, fatal=bool(error and error.fatal)
-    )
     if outcome.ok:
         state.succeeded = {**state.succeeded, call.action: state.succeeded.get(call.action, 0) + 1}
+
+
+def learn(tx: Tx, calls: tuple[MadeCall, ...]) -> None:
+    """Tell the circuit breaker how the calls of a step ended, in the order they were asked for, and the model what
+    the breaker makes of those that failed."""
+    state = tx.state
+    made = [one for one in calls if one.outcome.error is None or one.outcome.error.code not in NOT_MADE]
+    for one in made:
+        fatal = bool(one.outcome.error and one.outcome.error.fatal)
+        state.breaker = breaker.record(state.breaker, one.action, one.params, ok=one.outcome.ok, fatal=fatal)
+    bounds = state.spec.limits.breaker
+    texts = [breaker.guidance(state.breaker, one.action, one.params, bounds) for one in made if not one.outcome.ok]
+    for text in dict.fromkeys(one for one in texts if one):
+        tx.notice(text)

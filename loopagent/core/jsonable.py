@@ -136,9 +136,8 @@ class _Walk:
 
     def string(self, value: str) -> str:
         """Text, also of a subclass."""
-        plain = self.text(str.__str__(value))
-        self.grow(len(plain) + 2)
-        return plain
+        self.grow(len(value) + 2)
+        return self.text(str.__str__(value))
 
     def whole(self, value: int) -> int:
         """A whole number, also of a subclass."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
@@ -20,9 +20,6 @@ from loopagent.core.outcome import ErrorInfo, Outcome
 from loopagent.core.state import Message
 from loopagent.errors import CorruptError
 
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Row: TypeAlias = list[Any]
 
@@ -61,7 +58,9 @@ def encode(entry: Entry) -> bytes:
         )
     )
     level = 6 if len(text) <= THOROUGH_CHARS else 1
-    packer = zlib.compressobj(level, zlib.DEFLATED, _RAW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, FORMAT_1)
+    packer = zlib.compressobj(
+        level, zlib.DEFLATED, _RAW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, FORMAT_1
+    )
     return _PREFIX + packer.compress(text) + packer.flush()
 
 
@@ -75,9 +74,8 @@ def decode(body: bytes) -> Entry:
         found = body[0] if body else "no"
         message = f"a log entry has format {found}, this version reads format {VERSION}: upgrade loopagent"
         raise CorruptError(message)
-    unpacker = zlib.decompressobj(_RAW, FORMAT_1)
     try:
-        at, events, facts, messages = from_json(unpacker.decompress(body[1:]) + unpacker.flush())
+        at, events, facts, messages = from_json(_unpacked(body))
         return Entry(
             at,
             _EVENTS.validate_python([_event_fields(row, at) for row in events]),
@@ -90,7 +88,9 @@ def decode(body: bytes) -> Entry:
         raise CorruptError(message) from error
 
 
-_EVENTS: TypeAdapter[tuple[Event, ...]] = TypeAdapter(tuple[Annotated[Event, Field(discriminator="kind")], ...])
+_EVENTS: TypeAdapter[tuple[Event, ...]] = TypeAdapter(
+    tuple[Annotated[Event, Field(discriminator="kind")], ...]
+)
 _FACTS: TypeAdapter[tuple[Fact, ...]] = TypeAdapter(tuple[Fact, ...])
 _MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...])
 
@@ -105,10 +105,16 @@ _EVENT_TYPES: dict[str, type[Any]] = {
 _NAMES: dict[type[Any], tuple[str, ...]] = {
     kind: tuple(one.name for one in fields(kind) if one.name != "kind")
     for kind in _EVENT_TYPES.values()
-} | {
-    kind: tuple(one.name for one in fields(kind)) for kind in (Fact, Message, Outcome, ErrorInfo)
-}
+} | {kind: tuple(one.name for one in fields(kind)) for kind in (Fact, Message, Outcome, ErrorInfo)}
 """Names by position; an event's `kind` is written first."""
+
+
+def _unpacked(body: bytes) -> bytes:
+    unpacker = zlib.decompressobj(_RAW, FORMAT_1)
+    text = unpacker.decompress(body[1:]) + unpacker.flush()
+    if not unpacker.eof or unpacker.unused_data:
+        raise ValueError("its end is missing or is not its own")
+    return text
 
 
 def _event_row(event: Event, at: float) -> Row:

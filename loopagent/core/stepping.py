@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from loopagent.core import ending, limits, people
 from loopagent.core.effects import CallModel
 from loopagent.core.facts import ArtifactCreated, GuardMistake, TurnStarted
-from loopagent.core.gate import NOT_FAILURES, issue
+from loopagent.core.gate import NOT_FAILURES, issue, learn
 from loopagent.core.results import results_text
 from loopagent.core.state import Artifact, StepInProgress
 from loopagent.core.steps import STEP_TYPES, Done, NextStep
@@ -57,6 +57,7 @@ def _handler(tx: Tx, step: StepInProgress) -> NextStep:
 def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
     """Close the step: what it brought goes to the model in the order it was asked for."""
     tx.state.step = tx.state.handler = None
+    learn(tx, done.calls)
     if done.results:
         tx.say("user", "results", results_text(done.results, handle=lambda one: _handle(tx, one)))
     for kind, text in done.said:

@@ -37,8 +37,6 @@ Playable: TypeAlias = ScriptEntry | ModelReply | ModelError | dict[str, Any] | s
 Script: TypeAlias = (
     Iterable[Playable] | Callable[[ModelRequest], Playable | Awaitable[Playable | None] | None]
 )
-MAX_RUNS = 10_000
-"""How many runs' positions one instance keeps; of older ones, a continued conversation tells the position."""
 
 
 class ScriptedModel:
@@ -50,6 +48,7 @@ class ScriptedModel:
         name: As in `Model.name`.
         per_run: Every run plays the script from its start (runs are told apart by
             `ModelRequest.cache_key`); False shares one position among all runs.
+        keep_runs: How many runs' positions are kept; of older ones, the conversation tells the place.
         keep_requests: How many of the latest requests are kept in `requests`.
         sleep: Waits, in seconds.
 
@@ -63,6 +62,7 @@ class ScriptedModel:
         *,
         name: str = "scripted:python",
         per_run: bool = True,
+        keep_runs: int = 10_000,
         keep_requests: int = 1_000,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
     ) -> None:
@@ -70,6 +70,7 @@ class ScriptedModel:
         self.requests: list[ModelRequest] = []
         """The latest requests, oldest first."""
         self._per_run = per_run
+        self._keep_runs = keep_runs
         self._keep_requests = keep_requests
         self._sleep = sleep
         self._function = script if callable(script) else None
@@ -127,7 +128,7 @@ class ScriptedModel:
         run = conversation.split("/", 1)[0] if self._per_run else ""
         position = self._positions.setdefault(run, _Position(self._entries))
         self._positions.move_to_end(run)
-        if len(self._positions) > MAX_RUNS:
+        if len(self._positions) > self._keep_runs:
             self._positions.popitem(last=False)
         if conversation not in position.conversations:
             position.conversations.add(conversation)

@@ -168,7 +168,7 @@ class Engine:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for live in self._live.values():
+        for live in list(self._live.values()):
             await self._leases.give_back(live)
         self._live.clear()
 
@@ -259,7 +259,6 @@ class Engine:
                     await self._apply(live, lambda _: events)
                 except Exception:
                     _LOG.exception("run %s could not be saved; it is taken up again later", live.run_id)
-                    live.state = live.state
             self._rest(live)
         self._forget_if_resting(live)
 

@@ -1,214 +1,357 @@
-"""The one way to call an action: typed arguments, real timeouts and cancellation, a JSON result, never an exception."""
+"""The one way to call an action: typed arguments, a limit that holds, a JSON result, no exception."""
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import queue
-import threading
-from collections.abc import Awaitable, Callable
+import contextlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
-from loopagent.action import Action, ActionContext
-from loopagent.core.envelope import problems_of
-from loopagent.core.jsonable import NotJsonError, to_jsonable
+from loopagent.action import Action, ActionContext, CallClock
+from loopagent.core.jsonable import NotJsonError, TooLargeError, storable, to_jsonable
 from loopagent.core.outcome import Outcome
-from loopagent.core.text import clean_text
 from loopagent.errors import ActionError
+from loopagent.runtime.threads import BusyError, Threads, Work
 
 
+AnyAction: TypeAlias = Action[..., Any]
 MAX_MESSAGE_CHARS = 2_000
+MAX_LISTED = 3
+"""Exceptions of a group that are described."""
 MAX_BACKOFF_SECONDS = 30.0
+INLINE_BYTES = 64_000
+"""A result of an async action up to this size is converted at once, a larger one in a thread."""
+FINAL_CODES = frozenset({"bad_params", "bad_result", "result_too_large", "timeout", "not_started"})
+"""Failures that another attempt would only repeat, or for which no time is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What stays the same for all attempts of a call."""
+
+    action: AnyAction
+    params: dict[str, Any]
+    context: ActionContext
+    seconds: float
+    ends_at: float
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """An attempt under way in a task of its own, so that it cannot hold up who waits for it."""
+
+    future: asyncio.Task[Outcome]
+
+    def give_up(self) -> None:
+        """Cancel it."""
+        self.future.cancel()
 
 
 class Invoker:
-    """Calls actions. One per process; gives back its threads on `aclose`.
+    """Calls actions, on one event loop; `aclose` ends what still runs.
 
     Args:
-        max_threads: Synchronous actions that may run at once; further ones wait, and their waiting counts towards
-            their timeout.
-        grace_seconds: How long an asynchronous action that ignores its cancellation is waited for.
+        max_threads: Synchronous actions that run side by side; further ones wait, and their waiting
+            counts towards their time limit.
+        max_stuck_threads: Synchronous calls that were given up and still run, before no further ones
+            are taken.
+        grace_seconds: How long an async action that was cancelled is waited for.
+        mask: Applied to every text of a result, an error or a progress report, to take out secrets.
     """
 
-    def __init__(self, *, max_threads: int = 32, grace_seconds: float = 1.0) -> None:
-        self._threads = _Threads(max_threads)
+    def __init__(
+        self,
+        *,
+        max_threads: int = 32,
+        max_stuck_threads: int = 256,
+        grace_seconds: float = 0.5,
+        mask: Callable[[str], str] | None = None,
+    ) -> None:
+        self._threads = Threads(max_threads, max_stuck_threads)
         self._grace_seconds = grace_seconds
-        self._serial: dict[str, asyncio.Lock] = {}
+        self._text: Callable[[str], str] = storable if mask is None else partial(_masked, mask)
+        self._closed = False
+        self._serial: dict[AnyAction, asyncio.Lock] = {}
+        self._tasks: set[asyncio.Task[Outcome]] = set()
 
     async def invoke(
         self,
-        action: Action[..., Any],
+        action: AnyAction,
         params: dict[str, Any],
         context: ActionContext,
         *,
-        timeout_ms: int,
+        timeout_ms: int | None = None,
         max_result_bytes: int = 50_000_000,
     ) -> Outcome:
-        """Call an action, again as its retry policy says when that does no harm; failures are outcomes.
+        """Call an action, and again where its retry policy says so and it does no harm.
 
         Args:
             action: What to call.
             params: Parameters, already checked against the action's schema.
             context: Handed to an action that asks for it.
-            timeout_ms: For all attempts together, waiting included.
+            timeout_ms: For all attempts together, waiting included; None for what the action says.
             max_result_bytes: Largest result as JSON.
+
+        Returns:
+            How it ended; every failure is an outcome.
+
+        Raises:
+            asyncio.CancelledError: The caller was cancelled; so is the action.
+            KeyboardInterrupt: As ever.
         """
         started = perf_counter()
         spec = action.spec
-        attempts = spec.retry.max_attempts if spec.repeatable else 1
-        outcome = Outcome.failed("failed", "not called")
-        for attempt in range(1, attempts + 1):
-            left = timeout_ms / 1000.0 - (perf_counter() - started)
-            if attempt > 1 and left <= 0:
+        seconds = (spec.timeout_ms if timeout_ms is None else timeout_ms) / 1000
+        ends_at = asyncio.get_running_loop().time() + seconds
+        if action.wants_context:
+            context = self._bound(context, ends_at)
+        call = _Call(action, params, context, seconds, ends_at, max_result_bytes)
+        attempts = 1
+        outcome = await self._attempt(call)
+        while attempts < spec.retry.max_attempts and _worth_repeating(action, outcome):
+            if not await _pause(call, attempts):
                 break
-            outcome = await self._serially(action, params, context, left)
-            if outcome.ok or attempt == attempts or outcome.error is None or outcome.error.fatal:
-                break
-            pause = min(spec.retry.backoff_seconds * 2 ** (attempt - 1), MAX_BACKOFF_SECONDS)
-            await asyncio.sleep(min(pause, max(0.0, timeout_ms / 1000.0 - (perf_counter() - started))))
+            attempts += 1
+            outcome = await self._attempt(call)
         duration_ms = round((perf_counter() - started) * 1000, 2)
-        done = Outcome(outcome.ok, outcome.value, outcome.error, duration_ms, attempt)
-        return _capped(done, spec.name, max_result_bytes)
+        return Outcome(outcome.ok, outcome.value, outcome.error, duration_ms, attempts)
 
     async def aclose(self) -> None:
-        """Stop taking work; threads that are stuck do not keep the process."""
-        self._threads.close()
+        """End every async action that still runs, even one that ignores it; threads are let go."""
+        self._closed = True
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._grace_seconds)
+        for task in tasks:
+            if not task.done():
+                await _kill(task)
 
-    async def _serially(
-        self, action: Action[..., Any], params: dict[str, Any], context: ActionContext, seconds: float
-    ) -> Outcome:
-        if not action.spec.serial:
-            return await self._attempt(action, params, context, seconds)
-        lock = self._serial.setdefault(action.spec.name, asyncio.Lock())
-        try:
-            await asyncio.wait_for(lock.acquire(), seconds)
-        except TimeoutError:
-            return Outcome.failed("timeout", "Timed out while waiting for an earlier call of this action.")
-        try:
-            return await self._attempt(action, params, context, seconds)
-        finally:
-            lock.release()
+    def _bound(self, context: ActionContext, ends_at: float) -> ActionContext:
+        """The context of one call: with its clock, and with progress that may come from any thread."""
+        clock, loop, sink = CallClock(ends_at), asyncio.get_running_loop(), context.on_progress
 
-    async def _attempt(
-        self, action: Action[..., Any], params: dict[str, Any], context: ActionContext, seconds: float
-    ) -> Outcome:
+        def report(text: str) -> None:
+            if sink is not None and not clock.stopped:
+                shown = self._text(text)[:MAX_MESSAGE_CHARS]
+                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody watches
+                    loop.call_soon_threadsafe(sink, shown)
+
+        return replace(context, clock=clock, on_progress=report)
+
+    async def _attempt(self, call: _Call) -> Outcome:
         try:
-            arguments = action.arguments(params, context)
+            work = await self._start(call)
+        except BusyError as error:
+            text = f"{call.action.spec.name} was not started: {error}."
+            return Outcome.failed("not_started", text)
         except ValidationError as error:
-            wrong = "; ".join(f"{one.path}: {one.message}" for one in problems_of(error.errors(include_url=False)))
-            return Outcome.failed("bad_params", wrong[:MAX_MESSAGE_CHARS])
-        call = self._async if action.is_async else self._sync
-        try:
-            return await call(action, arguments, seconds)
-        except TimeoutError:
-            return _timed_out(action, seconds)
+            return self._failure("bad_params", _complaints(error))
+        except Exception as error:  # a validator of the author's may raise anything
+            return self._failed(error)
+        return await self._outcome(call, work)
 
-    async def _async(self, action: Action[..., Any], arguments: dict[str, Any], seconds: float) -> Outcome:
-        """Run a coroutine in this task when it behaves; a task of its own is needed only to outlive a deaf one."""
-        work = asyncio.ensure_future(_guarded(lambda: cast("Awaitable[Any]", action.fn(**arguments))))
+    async def _start(self, call: _Call) -> _Running | Work[Outcome]:
+        """Begin one attempt, when it is its turn."""
+        if self._closed:
+            raise BusyError("the runtime is shutting down")
+        arguments = call.action.arguments(call.params, call.context)
+        release = await self._turn(call) if call.action.spec.serial else None
         try:
-            done, _ = await asyncio.wait({work}, timeout=seconds)
-        except asyncio.CancelledError:
-            await self._stop(work)
+            work = await self._begin(call, arguments)
+        except BaseException:
+            if release is not None:
+                release()
             raise
-        if done:
-            return work.result()
-        await self._stop(work)
-        raise TimeoutError
+        if release is not None:  # when it has really ended, not when it was given up
+            work.future.add_done_callback(lambda _: release())
+        return work
 
-    async def _stop(self, work: asyncio.Future[Outcome]) -> None:
-        work.cancel()
-        await asyncio.wait({work}, timeout=self._grace_seconds)
+    async def _turn(self, call: _Call) -> Callable[[], None]:
+        """Wait until no other call of a serial action runs; gives back what ends the turn."""
+        lock = self._serial.setdefault(call.action, asyncio.Lock())
+        try:
+            async with asyncio.timeout_at(call.ends_at):
+                await lock.acquire()
+        except TimeoutError:
+            text = "an earlier call is still running, and this action runs one call at a time"
+            raise BusyError(text) from None
+        return lock.release
 
-    async def _sync(self, action: Action[..., Any], arguments: dict[str, Any], seconds: float) -> Outcome:
-        context = contextvars.copy_context()
-        future = self._threads.submit(lambda: context.run(_guarded_sync, lambda: action.fn(**arguments)))
-        return await asyncio.wait_for(future, seconds)
+    async def _begin(self, call: _Call, arguments: dict[str, Any]) -> _Running | Work[Outcome]:
+        if not call.action.is_async:
+            blocking = partial(self._call_sync, call, arguments)
+            return await self._threads.start(blocking, ends_at=call.ends_at)
+        task = asyncio.get_running_loop().create_task(self._call_async(call, arguments))
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        return _Running(task)
+
+    def _forget(self, task: asyncio.Task[Outcome]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at, so that asyncio does not report one of a task given up
+
+    async def _outcome(self, call: _Call, work: _Running | Work[Outcome]) -> Outcome:
+        """Wait for an attempt, not longer than the call may take."""
+        future = work.future
+        left = call.ends_at - asyncio.get_running_loop().time()
+        try:
+            await asyncio.wait((future,), timeout=left)
+        except asyncio.CancelledError:
+            await self._give_up(call, work)
+            raise
+        if not future.done():
+            await self._give_up(call, work)
+            return _timed_out(call)
+        if future.cancelled():
+            return Outcome.failed("exception", "CancelledError: the action cancelled itself")
+        return future.result()
+
+    async def _give_up(self, call: _Call, work: _Running | Work[Outcome]) -> None:
+        call.context.clock.stopped = True
+        work.give_up()
+        if isinstance(work, _Running):
+            await asyncio.wait((work.future,), timeout=self._grace_seconds)
+
+    async def _call_async(self, call: _Call, arguments: dict[str, Any]) -> Outcome:
+        try:
+            result = call.action.fn(**arguments)
+            value = await result if inspect.isawaitable(result) else result
+        except (Exception, SystemExit) as error:
+            return self._failed(error)
+        limit = min(INLINE_BYTES, call.max_bytes)
+        try:
+            return Outcome(ok=True, value=to_jsonable(value, max_bytes=limit, text=self._text))
+        except TooLargeError:
+            return await self._convert_aside(call, value)
+        except Exception:
+            return self._converted(call, value)
+
+    async def _convert_aside(self, call: _Call, value: Any) -> Outcome:
+        convert = partial(self._converted, call, value)
+        try:
+            work = await self._threads.start(convert, ends_at=call.ends_at)
+        except BusyError:
+            return convert()
+        return await work.future
+
+    def _call_sync(self, call: _Call, arguments: dict[str, Any]) -> Outcome:
+        try:
+            value = call.action.fn(**arguments)
+        except (Exception, SystemExit) as error:
+            return self._failed(error)
+        return self._converted(call, value)
+
+    def _converted(self, call: _Call, value: Any) -> Outcome:
+        """The outcome of an action that ran and returned."""
+        spec = call.action.spec
+        try:
+            form = to_jsonable(value, max_bytes=call.max_bytes, text=self._text)
+            return Outcome(ok=True, value=form)
+        except TooLargeError as error:
+            code, why = "result_too_large", f"{error.reason}, and at most {call.max_bytes} are kept"
+        except NotJsonError as error:
+            code, why = "bad_result", str(error)
+        except Exception as error:
+            code, why = "bad_result", _described(error)
+        text = f"{spec.name} ran, but its result cannot be kept: {why}."
+        return self._failure(code, text, may_have_run=spec.effects != "read")
+
+    def _failed(self, error: BaseException) -> Outcome:
+        """An exception as an outcome: its message, never its stack trace."""
+        if isinstance(error, ActionError):
+            return self._failure(error.code, _said(error) or error.code, fatal=error.fatal)
+        return self._failure("exception", _described(error))
+
+    def _failure(
+        self, code: str, text: str, *, fatal: bool = False, may_have_run: bool = False
+    ) -> Outcome:
+        text = self._text(text)
+        if len(text) > MAX_MESSAGE_CHARS:
+            text = text[: MAX_MESSAGE_CHARS - 1] + "…"
+        return Outcome.failed(code, text, fatal=fatal, may_have_run=may_have_run)
 
 
-async def _guarded(call: Callable[[], Awaitable[Any]]) -> Outcome:
+def _masked(mask: Callable[[str], str], text: str) -> str:
+    return mask(storable(text))
+
+
+def _said(error: BaseException) -> str:
     try:
-        return Outcome(ok=True, value=to_jsonable(await call()))
-    except (Exception, SystemExit, GeneratorExit) as error:
-        return _failed(error)
+        return str(error)
+    except Exception:  # its own text fails
+        return ""
 
 
-def _guarded_sync(call: Callable[[], Any]) -> Outcome:
-    try:
-        return Outcome(ok=True, value=to_jsonable(call()))
-    except (Exception, SystemExit, GeneratorExit) as error:
-        return _failed(error)
+def _described(error: BaseException) -> str:
+    """Type and message; of a group also those of its first members."""
+    text = _said(error)
+    if isinstance(error, BaseExceptionGroup):
+        members: tuple[BaseException, ...] = error.exceptions
+        text += ": " + "; ".join(_described(one) for one in members[:MAX_LISTED])
+    name = error.__class__.__name__
+    return f"{name}: {text}" if text else name
 
 
-def _failed(error: BaseException) -> Outcome:
-    """An exception as an outcome: its message, never its stack trace."""
-    if isinstance(error, ActionError):
-        return Outcome.failed(error.code, clean_text(str(error))[:MAX_MESSAGE_CHARS], fatal=error.fatal)
-    if isinstance(error, NotJsonError):
-        return Outcome.failed("bad_result", f"The result cannot be stored: {error}"[:MAX_MESSAGE_CHARS])
-    try:
-        message = clean_text(f"{type(error).__name__}: {error}")
-    except Exception:  # noqa: BLE001 - an exception whose text itself fails
-        message = type(error).__name__
-    return Outcome.failed("exception", message[:MAX_MESSAGE_CHARS])
+def _complaints(error: ValidationError) -> str:
+    listed = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(
+        f"params{''.join(f'[{part}]' if isinstance(part, int) else f'.{part}' for part in one['loc'])}:"
+        f" {one['msg'].removeprefix('Value error, ')}"
+        for one in listed
+    )
 
 
-def _timed_out(action: Action[..., Any], seconds: float) -> Outcome:
-    risky = not action.spec.repeatable
-    tail = " It may have taken effect." if risky else ""
-    return Outcome.failed("timeout", f"Timed out after {seconds:.1f} s.{tail}", may_have_run=risky)
+def _timed_out(call: _Call) -> Outcome:
+    spec = call.action.spec
+    advice = {
+        (True, True): "",
+        (
+            True,
+            False,
+        ): " It may have taken effect; calling it again with the same parameters is safe.",
+        (False, False): " It may have taken effect: check before you call it again.",
+    }[spec.repeatable, spec.effects == "read"]
+    text = f"{spec.name} did not end within {call.seconds:g} s and was given up.{advice}"
+    return Outcome.failed("timeout", text, may_have_run=spec.effects != "read")
 
 
-def _capped(outcome: Outcome, name: str, max_bytes: int) -> Outcome:
-    if not outcome.ok or isinstance(outcome.value, bool | int | float | None):
-        return outcome
-    if isinstance(outcome.value, str) and len(outcome.value) * 4 < max_bytes:
-        return outcome
-    size = len(outcome.text().encode("utf-8", "replace"))
-    if size <= max_bytes:
-        return outcome
-    message = f"The result of {name} has {size} bytes; at most {max_bytes} are taken. Ask for less at once."
-    return Outcome.failed("result_too_large", message, duration_ms=outcome.duration_ms, attempts=outcome.attempts)
+def _worth_repeating(action: AnyAction, outcome: Outcome) -> bool:
+    error = outcome.error
+    if error is None or error.fatal or error.code in FINAL_CODES:
+        return False
+    return action.spec.repeatable
 
 
-class _Threads:
-    """Daemon threads for blocking work: one that is stuck must not keep the process from ending."""
+async def _pause(call: _Call, attempts: int) -> bool:
+    """Wait before the next attempt; False when no time would be left for it."""
+    wanted = call.action.spec.retry.backoff_seconds * 2 ** (attempts - 1)
+    pause = min(wanted, MAX_BACKOFF_SECONDS)
+    if asyncio.get_running_loop().time() + pause >= call.ends_at:
+        return False
+    await asyncio.sleep(pause)
+    return True
 
-    def __init__(self, maximum: int) -> None:
-        self._maximum = maximum
-        self._work: queue.SimpleQueue[tuple[Callable[[], Outcome], Callable[[Outcome], None]] | None] = (
-            queue.SimpleQueue()
-        )
-        self._idle = threading.Semaphore(0)
-        self._started = 0
 
-    def submit(self, call: Callable[[], Outcome]) -> asyncio.Future[Outcome]:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Outcome] = loop.create_future()
+async def _kill(task: asyncio.Task[Outcome]) -> None:
+    """End a task that ignores its cancellation: close what it runs, else forget it.
 
-        def settle(outcome: Outcome) -> None:
-            if not future.done():
-                future.set_result(outcome)
-
-        def hand_back(outcome: Outcome) -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(settle, outcome)
-
-        self._work.put((call, hand_back))
-        if not self._idle.acquire(blocking=False) and self._started < self._maximum:
-            self._started += 1
-            threading.Thread(target=self._serve, name=f"action-{self._started}", daemon=True).start()
-        return future
-
-    def _serve(self) -> None:
-        while (job := self._work.get()) is not None:
-            call, hand_back = job
-            hand_back(call())
-            self._idle.release()
-
-    def close(self) -> None:
-        for _ in range(self._started):
-            self._work.put(None)
+    `asyncio.run` waits for every task that it knows, so one that cannot be ended would keep the process.
+    """
+    coroutine = task.get_coro()
+    with contextlib.suppress(Exception, SystemExit):
+        if inspect.iscoroutine(coroutine):
+            coroutine.close()
+    task.cancel()
+    await asyncio.wait((task,), timeout=0.01)
+    if not task.done():
+        asyncio._unregister_task(task)  # noqa: SLF001 - documented for this purpose

@@ -44,7 +44,9 @@ def open_store(url: str) -> Store:
         )
     # The URL itself may hold a password, so it is not repeated.
     named = f"store scheme {scheme!r}" if separator else "store without a scheme"
-    raise ConfigError(f"Unknown {named}: use sqlite:///runs.db, sqlite:////srv/runs.db or memory://.")
+    raise ConfigError(
+        f"Unknown {named}: use sqlite:///runs.db, sqlite:////srv/runs.db or memory://."
+    )
 
 
 def _memory(rest: str) -> Store:
@@ -63,21 +65,22 @@ def _sqlite(rest: str) -> Store:
             " sqlite:///runs.db, sqlite:////srv/runs.db."
         )
     options = dict(parse_qsl(query, keep_blank_values=True))
-    known = {name: read for name, read in _SQLITE_OPTIONS.items() if name in options}
-    unknown = ", ".join(sorted(set(options) - set(known)))
+    unknown = ", ".join(sorted(set(options) - set(_SQLITE_OPTIONS)))
     if unknown:
         names = ", ".join(_SQLITE_OPTIONS)
         raise ConfigError(f"Unknown SQLite option {unknown}: there is {names}.")
+    values = {**_SQLITE_OPTIONS, **options}
     try:
-        values = {name: read(options[name]) for name, read in known.items()}
+        return SqliteStore(
+            path[1:],
+            synchronous=values["synchronous"],
+            busy_timeout_seconds=float(values["busy_timeout_seconds"]),
+            max_bytes=int(values["max_bytes"]) if values["max_bytes"] else None,
+        )
     except ValueError as error:
         raise ConfigError(f"A SQLite option has a wrong value: {error}.") from error
-    return SqliteStore(path[1:], **values)
 
 
 _BUILT_IN: dict[str, Callable[[str], Store]] = {"memory": _memory, "sqlite": _sqlite}
-_SQLITE_OPTIONS: dict[str, Callable[[str], object]] = {
-    "synchronous": str,
-    "busy_timeout_seconds": float,
-    "max_bytes": int,
-}
+_SQLITE_OPTIONS = {"synchronous": "FULL", "busy_timeout_seconds": "30", "max_bytes": ""}
+"""Options of a SQLite URL with their defaults; an empty text is none."""

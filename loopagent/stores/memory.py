@@ -114,9 +114,7 @@ class MemoryStore:
         known = self._requests.get(change.request_id)
         if change.status == "open":
             state = run.state
-            row = RequestRow(
-                change.request_id, state.id, state.spec.name, "open", at, change.data
-            )
+            row = RequestRow(change.request_id, state.id, state.spec.name, "open", at, change.data)
             key = known.key if known else self._next_key()
             self._requests[change.request_id] = _Request(key, row)
         elif known is not None:

@@ -33,13 +33,24 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeCall:
+    """One call of an action and how it ended."""
+
+    action: str
+    params: dict[str, Any]
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """The step is finished.
 
-    `results` become one results message, `said` further messages, `notices` go with the engine's other words at
+    `calls` are the calls of actions it made, in the order they were asked for, whatever order they ended in: the
+    circuit breaker learns from them. `results` become one results message, `said` further messages, `notices` go with the engine's other words at
     the turn boundary. `progress` is False for a step that can bring nothing, so that it resets no guard.
     """
 
+    calls: tuple[MadeCall, ...] = ()
     results: tuple[dict[str, Any], ...] = ()
     said: tuple[tuple[MessageKind, str], ...] = ()
     notices: tuple[str, ...] = ()

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from loopagent.core import breaker
 from loopagent.core.effects import RunAction
 from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.base import Params, Wire
 from loopagent.core.results import call_result
-from loopagent.core.steps import Done, NextStep, Wait
+from loopagent.core.steps import Done, MadeCall, NextStep, Wait
 
 
 if TYPE_CHECKING:
@@ -79,8 +78,10 @@ class Actions(NextStep):
             return Wait(tuple(self._call(run, index) for index in missing[: run.spec.limits.max_concurrency]))
         outcomes = [results[f"action.{index}"] for index in range(len(self.actions))]
         pairs = list(zip(self.actions, outcomes, strict=True))
-        shown = tuple(call_result(index + 1, call.name, outcome) for index, (call, outcome) in enumerate(pairs))
-        return Done(results=shown, notices=_guidance(run, pairs))
+        return Done(
+            calls=tuple(MadeCall(call.name, call.params, outcome) for call, outcome in pairs),
+            results=tuple(call_result(index + 1, call.name, outcome) for index, (call, outcome) in enumerate(pairs)),
+        )
 
     def _call(self, run: RunState, index: int) -> RunAction:
         call = self.actions[index]
@@ -105,13 +106,3 @@ def _too_many(run: RunState, asked: Counter[str]) -> list[Problem]:
         if times > left:
             problems.append(Problem("nextStep.actions", f"{name} may be called {left} more time(s)", f"{times} calls"))
     return problems
-
-
-def _guidance(run: RunState, pairs: list[tuple[ActionCall, Outcome]]) -> tuple[str, ...]:
-    limits = run.spec.limits.breaker
-    texts = [
-        breaker.guidance(run.breaker, call.name, call.params, limits)
-        for call, outcome in pairs
-        if not outcome.ok and outcome.error is not None and outcome.error.code not in {"rejected", "blocked"}
-    ]
-    return tuple(dict.fromkeys(one for one in texts if one))

@@ -18,7 +18,7 @@ APPLICATION_ID = 0x6C6F6F70
 """`application_id` of our files: "loop"."""
 PAGE_BYTES = 2048
 """Small enough that the fixed part of a database is small; a typical log entry is a tenth of it."""
-CHECKPOINT_BYTES = 4 * 1024 * 1024
+CHECKPOINT_BYTES = 1 * 1024 * 1024
 """The write-ahead log is folded in when it has grown to this."""
 OLDEST_SQLITE = (3, 35, 0)
 """First version with `RETURNING`."""
@@ -184,6 +184,15 @@ def translate(error: sqlite3.Error, path: Path) -> StoreError:
     return kind(f"The database {path} {text} [{error}].")
 
 
+def explain(error: Exception, path: Path) -> Exception:
+    """The error as whoever waits should get it; a bug comes out as it is."""
+    if isinstance(error, sqlite3.Error):
+        return translate(error, path)
+    if isinstance(error, UnicodeEncodeError):
+        return StoreError(f"The database {path} cannot keep or find such text: {error}.")
+    return error
+
+
 def _code(error: BaseException) -> int:
     """SQLite's primary result code, 0 when there is none."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
@@ -192,12 +201,11 @@ def _code(error: BaseException) -> int:
 _MEANINGS: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_BUSY: (
         StoreError,
-        "stayed locked by another process; nothing was written. Try again when that process is done,"
-        " or raise busy_timeout_seconds",
+        "stayed locked by another process; nothing was written. Wait for it (busy_timeout_seconds)",
     ),
     sqlite3.SQLITE_READONLY: (
         StoreError,
-        "is read-only; nothing was written. Make the file and its directory writable for this user",
+        "is read-only; nothing was written. Make the file and directory writable for this user",
     ),
     sqlite3.SQLITE_FULL: (
         StoreError,

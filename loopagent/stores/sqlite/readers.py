@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from loopagent.stores.sqlite.file import rollback, translate
+from loopagent.stores.sqlite.file import explain, rollback
 from loopagent.stores.sqlite.writer import not_open
 
 
@@ -58,14 +58,18 @@ class Readers:
 
     def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            connection = self._idle.pop() if self._idle else self._connect()
-        except IndexError:  # another thread took the last one
-            connection = self._connect()
+            connection = self._take()
+            try:
+                connection.execute("BEGIN")
+                return read(connection)
+            finally:
+                rollback(connection)
+                self._idle.append(connection)
+        except (sqlite3.Error, UnicodeEncodeError) as error:
+            raise explain(error, self._path) from error
+
+    def _take(self) -> sqlite3.Connection:
         try:
-            connection.execute("BEGIN")
-            return read(connection)
-        except sqlite3.Error as error:
-            raise translate(error, self._path) from error
-        finally:
-            rollback(connection)
-            self._idle.append(connection)
+            return self._idle.pop()
+        except IndexError:
+            return self._connect()

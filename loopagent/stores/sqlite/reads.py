@@ -190,10 +190,23 @@ def runs(
         """,  # noqa: S608 - the names are ours
         (*values, size + 1),
     ).fetchall()
-    rows = [
-        RunRow(*one[1:9], metadata=json.loads(one[9]) if one[9] else {}) for one in found[:size]
-    ]
+    rows = [_row(*one) for one in found[:size]]
     return rows, _next("runs", found, size)
+
+
+def _row(_: int, run_id: str, agent: str, status: str, shown: str, *rest: Any) -> RunRow:
+    turn, title, created_at, updated_at, metadata = rest
+    return RunRow(
+        id=run_id,
+        agent=agent,
+        status=status,
+        state=shown,
+        turn=turn,
+        title=title,
+        created_at=created_at,
+        updated_at=updated_at,
+        metadata=_json(metadata),
+    )
 
 
 _REQUEST = """
@@ -211,7 +224,9 @@ def requests(
     size: int,
 ) -> tuple[list[RequestRow], str | None]:
     """A page of requests to people, oldest first."""
-    where, values = _where({"request.status =": status, "run.id =": run_id, "request.key >": behind})
+    where, values = _where(
+        {"request.status =": status, "run.id =": run_id, "request.key >": behind}
+    )
     found = connection.execute(
         f"{_REQUEST} {where} ORDER BY request.key LIMIT ?", (*values, size + 1)
     ).fetchall()
@@ -232,10 +247,16 @@ def _request(row: tuple[Any, ...]) -> RequestRow:
         agent=agent,
         status=status,
         created_at=created_at,
-        body=json.loads(body),
+        body=_json(body),
         resolved_at=resolved_at,
-        resolution=json.loads(resolution) if resolution else None,
+        resolution=_json(resolution) if resolution else None,
     )
+
+
+def _json(text: str | None) -> dict[str, Any]:
+    """A stored JSON object; null is an empty one."""
+    found: dict[str, Any] = json.loads(text) if text else {}
+    return found
 
 
 def _where(conditions: dict[str, Any]) -> tuple[str, list[Any]]:
@@ -289,4 +310,4 @@ def answer(connection: sqlite3.Connection, key: str) -> RememberedAnswer | None:
     if found is None:
         return None
     fingerprint, status, body, headers = found
-    return RememberedAnswer(fingerprint, status, body, json.loads(headers))
+    return RememberedAnswer(fingerprint, status, body, _json(headers))

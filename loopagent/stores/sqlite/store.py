@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from loopagent.errors import ConfigError
 from loopagent.stores import records
 from loopagent.stores.sqlite import reads, writes
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
@@ -59,7 +60,9 @@ class SqliteStore:
     ) -> None:
         settings = Settings(Path(path), synchronous.upper(), busy_timeout_seconds, max_bytes)
         settings.check()
-        self._settings = settings
+        if readers < 1:
+            raise ConfigError("readers must be at least 1.")
+        self.path = settings.path
         self._keep_answers_seconds = keep_answers_seconds
         self._specs = reads.Specs()
         self._writer = Writer(partial(open_writer, settings), settings.path)

@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
 from loopagent.errors import LoopAgentError, StoreError
-from loopagent.stores.sqlite.file import is_busy, rollback, translate
+from loopagent.stores.sqlite.file import explain, is_busy, rollback
 
 
 T = TypeVar("T")
@@ -151,7 +151,7 @@ class Writer:
                 for one in tickets:
                     self._write([one], connection)
                 return
-            told = translate(error, self._path) if isinstance(error, sqlite3.Error) else error
+            told = explain(error, self._path)
             for one in tickets:
                 one.error = told
 
