@@ -67,11 +67,18 @@ async def crash_work(item: int) -> str:
     return await crash_tool(item)
 
 
-LIMITS = {"max_turns": 10_000, "repeat_limit": 10_000, "max_actions_per_reply": 1_000, "max_concurrency": 100}
+LIMITS = {
+    "max_turns": 10_000,
+    "repeat_limit": 10_000,
+    "max_actions_per_reply": 1_000,
+    "max_concurrency": 100,
+}
 
 
 def agent(tool, *, by_history=False):
-    return Agent("bench", instructions=SYSTEM, model=Fake(by_history), actions=[tool], limits=LIMITS)
+    return Agent(
+        "bench", instructions=SYSTEM, model=Fake(by_history), actions=[tool], limits=LIMITS
+    )
 
 
 class LoopAgentPeer(Peer):
@@ -83,7 +90,9 @@ class LoopAgentPeer(Peer):
         return f"sqlite:///{self.where}/loopagent.db" if self.backend else "memory://"
 
     async def open(self, tool, *, by_history=False, recover=False):
-        self.app = App(agents=[agent(tool, by_history=by_history)], store=self.url(), recover=recover)
+        self.app = App(
+            agents=[agent(tool, by_history=by_history)], store=self.url(), recover=recover
+        )
         await self.app.__aenter__()
         return self.app
 

@@ -71,7 +71,9 @@ class Agent(Generic[P]):
         self.payload_type: TypeAdapter[P] | None = None if payload is None else TypeAdapter(payload)
         if spec is None:
             options.setdefault("payload", _payload_spec(self.payload_type, payload))
-            spec = _spec(name, instructions, model if isinstance(model, str) else None, self.actions, options)
+            spec = _spec(
+                name, instructions, model if isinstance(model, str) else None, self.actions, options
+            )
         self.spec = spec
 
     @property
@@ -83,7 +85,11 @@ class Agent(Generic[P]):
     def input_schema(self) -> dict[str, Any] | None:
         """What a payload that a caller gives must satisfy, as far as it is known before the run."""
         schema = self.spec.payload.schema_
-        return None if schema is None else {key: one for key, one in schema.items() if key != "required"}
+        return (
+            None
+            if schema is None
+            else {key: one for key, one in schema.items() if key != "required"}
+        )
 
     async def run(self, message: str, *, payload: Any = None, **options: Any) -> Result[P]:
         """Run to the end, or until the run waits for a person; nothing is kept afterwards.
@@ -110,7 +116,9 @@ class Agent(Generic[P]):
         error = "run_sync cannot be used inside a running event loop; use `await agent.run(...)`"
         raise RuntimeError(error)
 
-    async def stream(self, message: str, *, payload: Any = None, **options: Any) -> AsyncIterator[dict[str, Any]]:
+    async def stream(
+        self, message: str, *, payload: Any = None, **options: Any
+    ) -> AsyncIterator[dict[str, Any]]:
         """Run and yield the public events, until the run ends or waits for a person."""
         async with self._app() as app:
             view = await app.start(self.name, message, payload=payload, **options)
@@ -139,7 +147,9 @@ class Agent(Generic[P]):
         try:
             return self.payload_type.validate_python(payload)
         except ValidationError:
-            return cast("P", payload)  # a run that did not complete may hold a payload that does not fit yet
+            return cast(
+                "P", payload
+            )  # a run that did not complete may hold a payload that does not fit yet
 
     def _app(self) -> App:
         from loopagent.app import App  # noqa: PLC0415 - the app imports this module
@@ -160,11 +170,17 @@ def _payload_spec(adapter: TypeAdapter[Any] | None, payload: Any) -> PayloadSpec
 
 
 def _spec(
-    name: str, instructions: str, model: str | None, actions: dict[str, Action[..., Any]], options: dict[str, Any]
+    name: str,
+    instructions: str,
+    model: str | None,
+    actions: dict[str, Action[..., Any]],
+    options: dict[str, Any],
 ) -> AgentSpec:
     specs = tuple(one.spec for one in actions.values())
     try:
-        return AgentSpec(name=name, instructions=instructions, model=model, actions=specs, **options)
+        return AgentSpec(
+            name=name, instructions=instructions, model=model, actions=specs, **options
+        )
     except ValidationError as error:
         message = f"agent {name!r}: {error}"
         raise ConfigError(message) from error

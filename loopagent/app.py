@@ -1,5 +1,6 @@
 """The six verbs: start, answer, post and cancel change a run; get and events read it. HTTP and the command line use
-nothing else."""
+nothing else.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +129,11 @@ class App:
         )
         self._leases = Leases(self.store, owner_name(secrets.token_hex(4)), clock)
         self.engine = Engine(
-            store=self.store, performer=self._performer, bus=self.bus, leases=self._leases, clock=clock
+            store=self.store,
+            performer=self._performer,
+            bus=self.bus,
+            leases=self._leases,
+            clock=clock,
         )
         self._background: list[asyncio.Task[None]] = []
         self.closing = False
@@ -199,7 +204,9 @@ class App:
         known = self.agents.get(agent)
         if known is None:
             listed = ", ".join(sorted(self.agents)) or "none"
-            raise RequestError("unknown_agent", f"There is no agent {agent!r}; known: {listed}.", status=404)
+            raise RequestError(
+                "unknown_agent", f"There is no agent {agent!r}; known: {listed}.", status=404
+            )
         spec = _with_limits(known.spec, limits)
         run_id = f"run_{secrets.token_hex(8)}"
         state = RunState(
@@ -259,15 +266,22 @@ class App:
             _check_seen(ask, revision, content_hash)
             body, problems = read_answer(ask, given)
             if problems:
-                errors = [{"pointer": "/" + one.path.replace(".", "/"), "detail": one.message} for one in problems]
+                errors = [
+                    {"pointer": "/" + one.path.replace(".", "/"), "detail": one.message}
+                    for one in problems
+                ]
                 listed = "; ".join(f"{one.path}: {one.message}" for one in problems)
-                raise RequestError("invalid_answer", f"The answer does not fit: {listed}.", errors=errors)
+                raise RequestError(
+                    "invalid_answer", f"The answer does not fit: {listed}.", errors=errors
+                )
             return [Settled(effect_id, Outcome.done(body), self._clock())]
 
         await self.engine.deliver(run_id, decide)
         return await self.get(run_id)
 
-    async def post(self, run_id: str, text: str, *, delivery: Delivery = "queue", by: str = "client") -> RunView:
+    async def post(
+        self, run_id: str, text: str, *, delivery: Delivery = "queue", by: str = "client"
+    ) -> RunView:
         """Say something to a run: it answers an open question, else waits for a turn boundary.
 
         Args:
@@ -282,10 +296,17 @@ class App:
 
         def decide(state: RunState) -> list[Event]:
             if state.ended:
-                raise RequestError("run_ended", f"The run has ended ({state.status}); start a new one.", status=409)
+                raise RequestError(
+                    "run_ended", f"The run has ended ({state.status}); start a new one.", status=409
+                )
             most = state.spec.limits.max_queued_messages
             if len(state.mail) >= most:
-                raise RequestError("too_many_messages", f"{most} messages are waiting already.", status=429, retryable=True)
+                raise RequestError(
+                    "too_many_messages",
+                    f"{most} messages are waiting already.",
+                    status=429,
+                    retryable=True,
+                )
             partial = self.engine.partial(run_id) if delivery == "steer" else ""
             return [MessagePosted(_message(text, state.spec), self._clock(), delivery, by, partial)]
 
@@ -298,7 +319,9 @@ class App:
         Raises:
             RequestError: `unknown_run` (404).
         """
-        await self.engine.deliver(run_id, lambda _: [CancelRequested(self._clock(), clean_text(reason), by)])
+        await self.engine.deliver(
+            run_id, lambda _: [CancelRequested(self._clock(), clean_text(reason), by)]
+        )
         return await self.get(run_id)
 
     async def resume(self, run_id: str) -> RunView:
@@ -318,7 +341,9 @@ class App:
         """
         view = await self.get(run_id)
         if not view.state.ended:
-            raise RequestError("run_active", "The run is still going on; cancel it first.", status=409)
+            raise RequestError(
+                "run_active", "The run is still going on; cancel it first.", status=409
+            )
         await self.store.delete(run_id)
 
     # ------------------------------------------------------------------ read
@@ -352,7 +377,9 @@ class App:
                 return view
             await asyncio.sleep(0.05 if left is None else min(0.05, left))
 
-    async def events(self, run_id: str, *, after: int = 0, live: bool = True) -> AsyncIterator[dict[str, Any]]:
+    async def events(
+        self, run_id: str, *, after: int = 0, live: bool = True
+    ) -> AsyncIterator[dict[str, Any]]:
         """Public events of a run, first those stored after `after`, then as they happen, until it ends.
 
         Ephemeral ones (`reply.delta`, `action.progress`, `run.idle`) have no `seq` and come only live.
@@ -375,7 +402,10 @@ class App:
                     if subscription.lost:
                         self.bus.unsubscribe(subscription)
                         subscription = self.bus.subscribe(run_id)
-                    arrived = [*[one async for one in self._stored(run_id, after)], *_ephemeral(arrived)]
+                    arrived = [
+                        *[one async for one in self._stored(run_id, after)],
+                        *_ephemeral(arrived),
+                    ]
                 for event in arrived:
                     if "seq" in event and event["seq"] <= after:
                         continue
@@ -395,13 +425,23 @@ class App:
                 return
 
     async def runs(
-        self, *, agent: str | None = None, status: str | None = None, cursor: str | None = None, limit: int = 50
+        self,
+        *,
+        agent: str | None = None,
+        status: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
     ) -> tuple[list[RunRow], str | None]:
         """A page of runs, newest first, and the next cursor."""
         return await self.store.runs(agent=agent, status=status, cursor=cursor, limit=limit)
 
     async def requests(
-        self, *, status: str | None = "open", run_id: str | None = None, cursor: str | None = None, limit: int = 50
+        self,
+        *,
+        status: str | None = "open",
+        run_id: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
     ) -> tuple[list[RequestRow], str | None]:
         """A page of requests to people, oldest first, and the next cursor."""
         return await self.store.requests(status=status, run_id=run_id, cursor=cursor, limit=limit)
@@ -410,7 +450,9 @@ class App:
 
     def _choose_model(self, spec: AgentSpec, wanted: str | None) -> str:
         if wanted is not None and wanted != spec.model and not spec.allow_model_override:
-            raise RequestError("model_override", f"Agent {spec.name!r} does not let a caller choose the model.")
+            raise RequestError(
+                "model_override", f"Agent {spec.name!r} does not let a caller choose the model."
+            )
         name = wanted or spec.model or self._default_model
         agent = self.agents[spec.name]
         if name is None and agent.model_object is None:
@@ -460,9 +502,15 @@ def _with_limits(spec: AgentSpec, limits: dict[str, Any] | None) -> AgentSpec:
 def _message(text: str, spec: AgentSpec) -> str:
     most = spec.limits.max_message_chars
     if not text.strip():
-        raise RequestError("invalid_message", "The message is empty.", errors=[{"pointer": "/message", "detail": "empty"}])
+        raise RequestError(
+            "invalid_message",
+            "The message is empty.",
+            errors=[{"pointer": "/message", "detail": "empty"}],
+        )
     if len(text) > most:
-        raise RequestError("invalid_message", f"The message has {len(text)} characters; at most {most} are taken.")
+        raise RequestError(
+            "invalid_message", f"The message has {len(text)} characters; at most {most} are taken."
+        )
     return clean_text(text)
 
 
@@ -479,25 +527,35 @@ def _payload(agent: Agent[Any], given: Any) -> Any:
     schema = agent.input_schema
     problems = schema_problems(schema, payload, "payload") if schema is not None else []
     if problems:
-        errors = [{"pointer": "/" + one.path.replace(".", "/"), "detail": one.message} for one in problems]
-        raise RequestError("invalid_payload", "The payload does not fit the agent's schema.", errors=errors)
+        errors = [
+            {"pointer": "/" + one.path.replace(".", "/"), "detail": one.message} for one in problems
+        ]
+        raise RequestError(
+            "invalid_payload", "The payload does not fit the agent's schema.", errors=errors
+        )
     return payload
 
 
 def _not_open(stored: RequestRow) -> RequestError:
     if stored.status == "cancelled":
-        return RequestError("gone", "The request was closed: its run no longer needs an answer.", status=410)
+        return RequestError(
+            "gone", "The request was closed: its run no longer needs an answer.", status=410
+        )
     if stored.status == "expired":
         return RequestError("gone", "The request has expired.", status=410)
     said = (stored.resolution or {}).get("decision", "answered")
-    return RequestError("already_resolved", f"The request was answered already: {said}.", status=409)
+    return RequestError(
+        "already_resolved", f"The request was answered already: {said}.", status=409
+    )
 
 
 def _check_seen(ask: AskHuman, revision: int | None, content_hash: str | None) -> None:
     stale_revision = revision is not None and revision != ask.revision
     stale_content = content_hash is not None and content_hash != ask.content_hash
     if stale_revision or stale_content:
-        raise RequestError("stale", "The request has changed since it was shown; look at it again.", status=409)
+        raise RequestError(
+            "stale", "The request has changed since it was shown; look at it again.", status=409
+        )
 
 
 def _gap(events: list[dict[str, Any]], after: int) -> bool:

@@ -99,7 +99,9 @@ ModelErrorKind = Literal[
     "config",
     "script_ended",
 ]
-RETRYABLE_KINDS = frozenset({"rate_limit", "server", "connection", "timeout", "truncated_stream", "bad_response"})
+RETRYABLE_KINDS = frozenset(
+    {"rate_limit", "server", "connection", "timeout", "truncated_stream", "bad_response"}
+)
 
 
 class ModelError(EffectError):

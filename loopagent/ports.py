@@ -82,7 +82,9 @@ class Model(Protocol):
     name: str
     """`provider:model` as configured."""
 
-    async def generate(self, request: ModelRequest, *, on_delta: DeltaSink | None = None) -> ModelReply:
+    async def generate(
+        self, request: ModelRequest, *, on_delta: DeltaSink | None = None
+    ) -> ModelReply:
         """Ask once.
 
         Args:
@@ -216,7 +218,9 @@ class Store(Protocol):
         """The run as last committed, or None."""
         ...
 
-    async def transcript(self, run_id: str, *, first: int = 1, last: int | None = None) -> list[Message]:
+    async def transcript(
+        self, run_id: str, *, first: int = 1, last: int | None = None
+    ) -> list[Message]:
         """Messages `first` to `last` (both included, numbers start at 1), oldest first."""
         ...
 
@@ -224,18 +228,30 @@ class Store(Protocol):
         """Everything committed for the run, oldest first."""
         ...
 
-    async def events(self, run_id: str, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
+    async def events(
+        self, run_id: str, *, after: int = 0, limit: int = 1000
+    ) -> list[dict[str, Any]]:
         """Public events with `seq > after`, in order, as envelopes of `public_event`."""
         ...
 
     async def runs(
-        self, *, agent: str | None = None, status: str | None = None, cursor: str | None = None, limit: int = 50
+        self,
+        *,
+        agent: str | None = None,
+        status: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
     ) -> tuple[list[RunRow], str | None]:
         """A page of runs, newest first, and the cursor of the next page (None at the end)."""
         ...
 
     async def requests(
-        self, *, status: str | None = "open", run_id: str | None = None, cursor: str | None = None, limit: int = 50
+        self,
+        *,
+        status: str | None = "open",
+        run_id: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
     ) -> tuple[list[RequestRow], str | None]:
         """A page of requests to people, oldest first, and the cursor of the next page."""
         ...

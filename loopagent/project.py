@@ -32,7 +32,15 @@ NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 API_VERSION = "loopagent/v1"
 ENVELOPE = ("apiVersion", "kind")
 FILE_ONLY = ("instructionsFile",)
-LATER = ("subAgents", "skills", "clientTools", "planMode", "memory", "artifactTools", "conversationTools")
+LATER = (
+    "subAgents",
+    "skills",
+    "clientTools",
+    "planMode",
+    "memory",
+    "artifactTools",
+    "conversationTools",
+)
 """Parts of an agent file that this version cannot carry out yet: refused, never silently ignored."""
 
 
@@ -76,11 +84,15 @@ class _Loader:
             self._actions(path)
         project.instructions = tuple(self._instructions())
         patterns = ("*.agent.yaml", "*.agent.yml", "*.agent.json")
-        for path in sorted(one for pattern in patterns for one in (project.folder / "agents").glob(pattern)):
+        for path in sorted(
+            one for pattern in patterns for one in (project.folder / "agents").glob(pattern)
+        ):
             self._agent(path)
         if self._problems:
             count = len(self._problems)
-            message = f"the project in {project.folder} has {count} problem{'s' if count > 1 else ''}"
+            message = (
+                f"the project in {project.folder} has {count} problem{'s' if count > 1 else ''}"
+            )
             raise ConfigError(message, self._problems)
         return project
 
@@ -129,12 +141,17 @@ class _Loader:
     def _add_action(self, action: Action[..., Any], path: Path) -> None:
         known = self._project.actions.setdefault(action.spec.name, action)
         if known is not action:
-            self._problems.append(f"{path}:1:1: action {action.spec.name!r} is defined twice; rename one")
+            self._problems.append(
+                f"{path}:1:1: action {action.spec.name!r} is defined twice; rename one"
+            )
 
     def _instructions(self) -> list[str]:
         texts: list[str] = []
         folder = self._project.folder
-        for path in [*sorted((folder / "instructions").glob("*.md")), *folder.glob("agents/AGENTS.md")]:
+        for path in [
+            *sorted((folder / "instructions").glob("*.md")),
+            *folder.glob("agents/AGENTS.md"),
+        ]:
             text = self._text(path)
             if text is None:
                 continue
@@ -187,7 +204,11 @@ class _Loader:
         try:
             spec = AgentSpec.model_validate(body)
         except ValidationError as error:
-            known = [*(one.alias or name for name, one in AgentSpec.model_fields.items()), *ENVELOPE, *FILE_ONLY]
+            known = [
+                *(one.alias or name for name, one in AgentSpec.model_fields.items()),
+                *ENVELOPE,
+                *FILE_ONLY,
+            ]
             for one in error.errors():
                 self._complain(document, one["loc"], _complaint(one, known))
             return None
@@ -206,9 +227,13 @@ class _Loader:
             return
         path = (document.path.parent / str(name)).resolve()
         if "instructions" in body:
-            self._complain(document, ("instructionsFile",), "give either instructions or instructionsFile")
+            self._complain(
+                document, ("instructionsFile",), "give either instructions or instructionsFile"
+            )
         elif not path.is_relative_to(self._project.folder.resolve()) or not path.is_file():
-            self._complain(document, ("instructionsFile",), f"there is no file {name!r} in the project")
+            self._complain(
+                document, ("instructionsFile",), f"there is no file {name!r} in the project"
+            )
         else:
             body["instructions"] = self._text(path) or ""
 
@@ -222,13 +247,19 @@ class _Loader:
             near = closest(str(name), list(known))
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             listed = ", ".join(sorted(known)) or "none"
-            self._complain(document, ("actions", index), f"there is no action {name!r}{hint} (known: {listed})")
+            self._complain(
+                document, ("actions", index), f"there is no action {name!r}{hint} (known: {listed})"
+            )
         return specs
 
     def _check(self, document: Document, spec: AgentSpec) -> None:
         """What the types alone cannot say."""
         if not NAME.fullmatch(spec.name):
-            self._complain(document, ("name",), f"{spec.name!r}: use lower case letters, digits and single hyphens")
+            self._complain(
+                document,
+                ("name",),
+                f"{spec.name!r}: use lower case letters, digits and single hyphens",
+            )
         for side, rules in (("read", spec.payload.read), ("write", spec.payload.write)):
             for one in parse_rules(list(rules))[1]:
                 self._complain(document, ("payload", side), one)
@@ -236,7 +267,9 @@ class _Loader:
             self._complain(document, ("payload", "schema"), f"not a JSON Schema: {wrong}")
         for name in spec.completion.min_calls:
             if spec.action(name) is None:
-                self._complain(document, ("completion", "minCalls", name), "the agent has no such action")
+                self._complain(
+                    document, ("completion", "minCalls", name), "the agent has no such action"
+                )
 
     def _add_agent(self, spec: AgentSpec, document: Document) -> None:
         if spec.name in self._project.agents:
@@ -251,7 +284,10 @@ class _Loader:
 
 
 def _where(loc: tuple[int | str, ...]) -> str:
-    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in loc).lstrip(".") or "(file)"
+    return (
+        "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in loc).lstrip(".")
+        or "(file)"
+    )
 
 
 def _complaint(error: Any, known: list[str]) -> str:

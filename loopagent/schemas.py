@@ -51,7 +51,11 @@ def event_schema() -> Schema:
         "title": "Event",
         "type": "object",
         "properties": {
-            "seq": {"type": "integer", "minimum": 1, "description": "1, 2, 3 … per root run; ephemeral events have none."},
+            "seq": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "1, 2, 3 … per root run; ephemeral events have none.",
+            },
             "id": text,
             "runId": text,
             "rootRunId": text,

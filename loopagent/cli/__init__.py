@@ -21,7 +21,10 @@ def main() -> None:
         fail(str(error), error.problems)
         sys.exit(USAGE)
     except RequestError as error:
-        fail(f"{error} [{error.code}]", [f"{one['pointer']}: {one['detail']}" for one in error.errors])
+        fail(
+            f"{error} [{error.code}]",
+            [f"{one['pointer']}: {one['detail']}" for one in error.errors],
+        )
         sys.exit(USAGE)
     except LoopAgentError as error:
         fail(str(error))

@@ -31,7 +31,9 @@ cli.add_typer(tools.agents, name="agents")
 cli.add_typer(tools.schemas, name="schemas")
 cli.add_typer(tools.reply, name="reply")
 ProjectDir = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
-Database = Annotated[str | None, typer.Option("--db", help="Where runs are kept: a file or a store URL.")]
+Database = Annotated[
+    str | None, typer.Option("--db", help="Where runs are kept: a file or a store URL.")
+]
 
 
 @cli.command()
@@ -39,13 +41,25 @@ def run(
     agent: Annotated[str, typer.Argument(help="Name of the agent.")],
     message: Annotated[str, typer.Argument(help="The task; - reads it from standard input.")],
     project: ProjectDir = Path(),
-    model: Annotated[str | None, typer.Option(help="provider:model, scripted:FILE or http://HOST/v1#NAME.")] = None,
-    payload: Annotated[Path | None, typer.Option(help="JSON file with the payload to start with.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="Set a payload value: path=JSON or text.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON at its end.")] = False,
-    as_events: Annotated[bool, typer.Option("--events", help="Print every event as a line of JSON.")] = False,
+    model: Annotated[
+        str | None, typer.Option(help="provider:model, scripted:FILE or http://HOST/v1#NAME.")
+    ] = None,
+    payload: Annotated[
+        Path | None, typer.Option(help="JSON file with the payload to start with.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Set a payload value: path=JSON or text.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the run as JSON at its end.")
+    ] = False,
+    as_events: Annotated[
+        bool, typer.Option("--events", help="Print every event as a line of JSON.")
+    ] = False,
     db: Database = None,
-    max_seconds: Annotated[float | None, typer.Option(help="Working time the run may take.")] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="Working time the run may take.")
+    ] = None,
 ) -> None:
     """Run an agent to its end, or to its first question when nobody is at the terminal."""
     loaded = load_project(project)
@@ -57,14 +71,18 @@ def run(
     async def work() -> int:
         async with open_app(loaded, db, recover=False) as app:
             view = await app.start(agent, task, payload=start, model=model, limits=limits)
-            return await drive(app, view, output=output, answer=None if as_json else terminal_answerer())
+            return await drive(
+                app, view, output=output, answer=None if as_json else terminal_answerer()
+            )
 
     run_async(work())
 
 
 @cli.command()
 def demo(
-    headless: Annotated[bool, typer.Option(help="Run it here to its end, answering by itself.")] = False,
+    headless: Annotated[
+        bool, typer.Option(help="Run it here to its end, answering by itself.")
+    ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8080,
 ) -> None:
     """Try it: a bundled project with a scripted model, real actions over a real data file, no network."""
@@ -73,8 +91,12 @@ def demo(
         run_async(tools.headless_demo(loaded))
         return
     out.print("Start a run from another terminal:")
-    out.print(f"  curl -s localhost:{port}/api/v1/runs?wait=5 -H 'content-type: application/json' \\")
-    out.print('    -d \'{"agent": "order-analyst", "message": "Which orders are late, and in which region?"}\'')
+    out.print(
+        f"  curl -s localhost:{port}/api/v1/runs?wait=5 -H 'content-type: application/json' \\"
+    )
+    out.print(
+        '    -d \'{"agent": "order-analyst", "message": "Which orders are late, and in which region?"}\''
+    )
     tools.serve_forever(open_app(loaded, "memory://"), "127.0.0.1", port)
 
 

@@ -17,10 +17,14 @@ from loopagent.errors import ConfigError
 from loopagent.project import load_project
 
 
-runs = typer.Typer(help="Runs: list, show, events, turns, resume, cancel, delete.", no_args_is_help=True)
+runs = typer.Typer(
+    help="Runs: list, show, events, turns, resume, cancel, delete.", no_args_is_help=True
+)
 requests = typer.Typer(help="Requests to people: list, show, answer.", no_args_is_help=True)
 Project = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
-Database = Annotated[str | None, typer.Option("--db", help="Where runs are kept: a file or a store URL.")]
+Database = Annotated[
+    str | None, typer.Option("--db", help="Where runs are kept: a file or a store URL.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RunId = Annotated[str, typer.Argument(help="Id of the run.")]
 Work = Callable[[App], Awaitable[int]]
@@ -49,7 +53,9 @@ def list_runs(
     db: Database = None,
     as_json: AsJson = False,
     agent: Annotated[str | None, typer.Option(help="Only runs of this agent.")] = None,
-    status: Annotated[str | None, typer.Option(help="running, completed, failed or cancelled.")] = None,
+    status: Annotated[
+        str | None, typer.Option(help="running, completed, failed or cancelled.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
 ) -> None:
     """List runs, newest first."""
@@ -57,9 +63,22 @@ def list_runs(
     async def work(app: App) -> int:
         rows, _ = await app.runs(agent=agent, status=status, limit=limit)
         if as_json:
-            print_json([{name: getattr(one, name) for name in one.__dataclass_fields__} for one in rows])
+            print_json(
+                [{name: getattr(one, name) for name in one.__dataclass_fields__} for one in rows]
+            )
             return 0
-        shown = [(one.id, one.agent, one.status, one.state, str(one.turn), _ago(one.updated_at), short(one.title, 50)) for one in rows]
+        shown = [
+            (
+                one.id,
+                one.agent,
+                one.status,
+                one.state,
+                str(one.turn),
+                _ago(one.updated_at),
+                short(one.title, 50),
+            )
+            for one in rows
+        ]
         table(("run", "agent", "status", "state", "turns", "changed", "task"), shown)
         return 0
 
@@ -67,7 +86,9 @@ def list_runs(
 
 
 @runs.command("show")
-def show_run(run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False) -> None:
+def show_run(
+    run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False
+) -> None:
     """Show a run."""
 
     async def work(app: App) -> int:
@@ -100,7 +121,9 @@ def show_events(
 
 
 @runs.command("turns")
-def count_turns(run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False) -> None:
+def count_turns(
+    run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False
+) -> None:
     """List a run's planner calls: one line a turn, and what each turn's reply decided."""
 
     async def work(app: App) -> int:
@@ -110,7 +133,10 @@ def count_turns(run_id: RunId, project: Project = Path(), db: Database = None, a
         if as_json:
             print_json(list(turns.values()))
             return 0
-        rows = [(str(one["turn"]), one["reply"], one["outcome"], short(one["message"], 60)) for one in turns.values()]
+        rows = [
+            (str(one["turn"]), one["reply"], one["outcome"], short(one["message"], 60))
+            for one in turns.values()
+        ]
         table(("turn", "reply", "outcome", "message"), rows)
         return 0
 
@@ -161,16 +187,23 @@ def list_requests(
     project: Project = Path(),
     db: Database = None,
     as_json: AsJson = False,
-    status: Annotated[str, typer.Option(help="open, resolved, cancelled, expired or all.")] = "open",
+    status: Annotated[
+        str, typer.Option(help="open, resolved, cancelled, expired or all.")
+    ] = "open",
 ) -> None:
     """List requests, oldest first."""
 
     async def work(app: App) -> int:
         rows, _ = await app.requests(status=None if status == "all" else status, limit=200)
         if as_json:
-            print_json([{name: getattr(one, name) for name in one.__dataclass_fields__} for one in rows])
+            print_json(
+                [{name: getattr(one, name) for name in one.__dataclass_fields__} for one in rows]
+            )
             return 0
-        shown = [(one.id, one.agent, one.status, one.body["kind"], short(one.body["title"], 60)) for one in rows]
+        shown = [
+            (one.id, one.agent, one.status, one.body["kind"], short(one.body["title"], 60))
+            for one in rows
+        ]
         table(("request", "agent", "status", "kind", "title"), shown)
         return 0
 
@@ -200,9 +233,15 @@ def answer_request(
     approve: Annotated[bool, typer.Option("--approve", help="Approve what is shown.")] = False,
     reject: Annotated[bool, typer.Option("--reject", help="Refuse it.")] = False,
     stop: Annotated[bool, typer.Option("--stop", help="Stop the run.")] = False,
-    feedback: Annotated[str, typer.Option(help="Text for the agent; alone it answers a question.")] = "",
-    value: Annotated[list[str] | None, typer.Option("--value", help="A form value: id=JSON or text.")] = None,
-    edited: Annotated[str | None, typer.Option(help="With --approve: parameters to run instead, as JSON.")] = None,
+    feedback: Annotated[
+        str, typer.Option(help="Text for the agent; alone it answers a question.")
+    ] = "",
+    value: Annotated[
+        list[str] | None, typer.Option("--value", help="A form value: id=JSON or text.")
+    ] = None,
+    edited: Annotated[
+        str | None, typer.Option(help="With --approve: parameters to run instead, as JSON.")
+    ] = None,
     project: Project = Path(),
     db: Database = None,
 ) -> None:
@@ -213,7 +252,12 @@ def answer_request(
     async def work(app: App) -> int:
         changed = None if edited is None else _json(edited, "--edited")
         view = await app.answer(
-            request_id, decision=decision, values=values, feedback=feedback, edited=changed, by="human"
+            request_id,
+            decision=decision,
+            values=values,
+            feedback=feedback,
+            edited=changed,
+            by="human",
         )
         return await drive(app, view, output="timeline", answer=terminal_answerer())
 
@@ -270,7 +314,10 @@ def _note_turn(turns: dict[int, dict[str, Any]], event: dict[str, Any]) -> None:
     elif kind == "reply.received":
         turns[turn] |= {"reply": data["type"], "message": data.get("message", "")}
     elif kind == "reply.rejected":
-        turns[turn] |= {"reply": "refused", "message": "; ".join(one["message"] for one in data["problems"])}
+        turns[turn] |= {
+            "reply": "refused",
+            "message": "; ".join(one["message"] for one in data["problems"]),
+        }
     elif kind == "reply.truncated":
         turns[turn] |= {"reply": "truncated"}
     elif kind == "turn.ended":

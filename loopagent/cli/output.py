@@ -74,7 +74,10 @@ STYLES = {
 
 
 def _patch(data: Json) -> str:
-    return "; ".join(f"{one['op']} {one['path'] or '/'} {short(one.get('value', ''), 60)}" for one in data["patch"])
+    return "; ".join(
+        f"{one['op']} {one['path'] or '/'} {short(one.get('value', ''), 60)}"
+        for one in data["patch"]
+    )
 
 
 def _completed(data: Json) -> str:
@@ -103,16 +106,24 @@ LINES: dict[str, Callable[[Json], str]] = {
     "reply.received": _received,
     "reply.rejected": _problems,
     "reply.truncated": lambda data: "cut off; nothing of it was used",
-    "model.retry": lambda data: f"attempt {data['attempt']} failed ({data['kind']}); again in {data['delayMs']} ms",
+    "model.retry": lambda data: (
+        f"attempt {data['attempt']} failed ({data['kind']}); again in {data['delayMs']} ms"
+    ),
     "action.started": lambda data: f"{data['action']} {short(data['params'])}",
     "action.completed": _completed,
     "action.rejected": lambda data: f"{data['action']}: {short(data['reason'])}",
-    "request.created": lambda data: f"{data['kind']}: {data['title']} {short(data.get('text', ''))}",
-    "request.resolved": lambda data: f"{data['decision']} by {data['by']} {short(data.get('feedback', ''))}",
+    "request.created": lambda data: (
+        f"{data['kind']}: {data['title']} {short(data.get('text', ''))}"
+    ),
+    "request.resolved": lambda data: (
+        f"{data['decision']} by {data['by']} {short(data.get('feedback', ''))}"
+    ),
     "request.cancelled": lambda data: data["reason"],
     "payload.changed": _patch,
     "scratchpad.changed": lambda data: f"{len(data['tasks'])} task(s); {short(data['notes'])}",
-    "artifact.created": lambda data: f"{data['handle']}: {data['chars']} characters of {data['callId']}",
+    "artifact.created": lambda data: (
+        f"{data['handle']}: {data['chars']} characters of {data['callId']}"
+    ),
     "guard.nudged": lambda data: data["reason"],
     "guard.mistake": lambda data: f"{data['count']} in a row",
     "guard.repeated": lambda data: f"the same step {data['count']} times",

@@ -63,7 +63,10 @@ async def _follow(app: App, run_id: str, output: Output, answer: Answerer | None
         async for event in app.events(run_id, after=after):
             after = event.get("seq", after)
             _print(event, output)
-            if event["type"] == "run.state" and event["data"]["state"] in {"interactive", "followup"}:
+            if event["type"] == "run.state" and event["data"]["state"] in {
+                "interactive",
+                "followup",
+            }:
                 break
         view = await app.wait(run_id)
         if view.state.ended or answer is None:
@@ -89,7 +92,10 @@ def _summary(view: RunView) -> None:
     public = view.public()
     usage = public["usage"]
     out.print()
-    out.print(f"run {view.id}: {public['status']}" + (f" ({public['reason']})" if public["reason"] else ""))
+    out.print(
+        f"run {view.id}: {public['status']}"
+        + (f" ({public['reason']})" if public["reason"] else "")
+    )
     spent = f"{usage['modelCalls']} model calls, {usage['inputTokens']} + {usage['outputTokens']} tokens"
     out.print(f"{view.state.turn} turns, {spent}, {public['activeSeconds']:.2f} s")
     out.print("payload:", end=" ")
@@ -153,7 +159,9 @@ def _decide(text: str, keys: dict[str, str]) -> Json:
     hints = ", ".join(f"{key} = {decision}" for key, decision in keys.items())
     key = Prompt.ask(f"{text} ({hints})", choices=list(keys))
     decision = keys[key]
-    feedback = Prompt.ask("What should it know?", default="") if decision in {"reject", "answer"} else ""
+    feedback = (
+        Prompt.ask("What should it know?", default="") if decision in {"reject", "answer"} else ""
+    )
     return {"decision": decision, "feedback": feedback}
 
 
@@ -162,7 +170,9 @@ def _question(question: Json) -> Any:
     choices = [str(one["value"]) for one in options] if options else None
     default = question.get("defaultValue")
     shown = "" if default is None and not question.get("required") else default
-    answer = Prompt.ask(question["label"], choices=choices, default=None if shown is None else str(shown))
+    answer = Prompt.ask(
+        question["label"], choices=choices, default=None if shown is None else str(shown)
+    )
     return answer or None
 
 

@@ -82,7 +82,9 @@ def check_schemas() -> None:
 @reply.command("check")
 def check_reply(
     file: Annotated[str, typer.Argument(help="File with the text; - reads standard input.")] = "-",
-    jsonl: Annotated[bool, typer.Option("--jsonl", help="Read lines of {id, raw, finishReason?}.")] = False,
+    jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="Read lines of {id, raw, finishReason?}.")
+    ] = False,
 ) -> None:
     """Say what becomes of a model's text, as JSON."""
     text = _read(file)
@@ -118,7 +120,12 @@ def _read(file: str) -> str:
 
 async def headless_demo(project: Project) -> int:
     """Run the bundled example to its end, answering what it asks with the defaults."""
-    app = App(agents=project.agents.values(), model=project.settings.model, base_dir=project.folder, env={})
+    app = App(
+        agents=project.agents.values(),
+        model=project.settings.model,
+        base_dir=project.folder,
+        env={},
+    )
     async with app:
         view = await app.start("order-analyst", DEMO_TASK)
         return await drive(app, view, output="timeline", answer=_answer_by_default)
@@ -128,7 +135,11 @@ async def _answer_by_default(app: App, view: RunView) -> None:
     rows, _ = await app.requests(run_id=view.id)
     for row in rows:
         questions = (row.body.get("form") or {}).get("questions", [])
-        values = {one["id"]: one["defaultValue"] for one in questions if one.get("defaultValue") is not None}
+        values = {
+            one["id"]: one["defaultValue"]
+            for one in questions
+            if one.get("defaultValue") is not None
+        }
         decision = "approve" if "approve" in row.body["decisions"] else "answer"
         feedback = "" if values or decision == "approve" else "Go on."
         await app.answer(row.id, decision=decision, values=values, feedback=feedback, by="demo")
@@ -149,7 +160,9 @@ async def _served(server: Any, host: str) -> None:
             await asyncio.sleep(0.02)
         for one in server.servers:
             for socket in one.sockets:
-                out.print(f"listening on http://{host}:{socket.getsockname()[1]}/api/v1", markup=False)
+                out.print(
+                    f"listening on http://{host}:{socket.getsockname()[1]}/api/v1", markup=False
+                )
 
     announcing = asyncio.create_task(announce())
     try:
@@ -164,7 +177,11 @@ def make_project(folder: Path) -> None:
         message = f"{folder} exists and is not empty; name another folder"
         raise ConfigError(message)
     source = resources.folder("examples") / "demo"
-    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+    )
     load_project(folder)
     out.print(f"made {folder}; try:", markup=False)
-    out.print(f'  loopagent run order-analyst "Which orders are late?" --project {folder}', markup=False)
+    out.print(
+        f'  loopagent run order-analyst "Which orders are late?" --project {folder}', markup=False
+    )

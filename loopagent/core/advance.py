@@ -56,7 +56,10 @@ def _started(tx: Tx, event: Started) -> None:
     tx.clock(event.at)
     state = tx.state
     created = RunCreated(
-        agent=state.spec.name, spec_hash=state.spec.digest(), model=state.model, message=event.message
+        agent=state.spec.name,
+        spec_hash=state.spec.digest(),
+        model=state.model,
+        message=event.message,
     )
     tx.fact(created, _by(event.by))
     tx.fact(RunStarted())
@@ -114,7 +117,9 @@ def _queue(tx: Tx, event: MessagePosted) -> None:
         others = tuple(one for one in tx.state.mail if one.text != event.text)
         mail_box = (mail, *others) if event.delivery == "steer" else (*others, mail)
     tx.state.mail = mail_box
-    tx.fact(RunMessageQueued(text=event.text, delivery=event.delivery, merged=bool(same)), _by(event.by))
+    tx.fact(
+        RunMessageQueued(text=event.text, delivery=event.delivery, merged=bool(same)), _by(event.by)
+    )
 
 
 def _interrupt(tx: Tx, partial: str) -> None:
@@ -125,7 +130,9 @@ def _interrupt(tx: Tx, partial: str) -> None:
     tx.drop(calling.id)
     tx.effects.append(CancelEffect(f"{calling.id}.cancel", calling.id))
     if partial:
-        tx.notice(f"Your reply was interrupted by the next message; the person had seen: {partial!r}")
+        tx.notice(
+            f"Your reply was interrupted by the next message; the person had seen: {partial!r}"
+        )
     tx.close_turn("steered")
 
 
@@ -172,7 +179,11 @@ def _guard_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
 
 
 def _by(name: str) -> DecidedBy:
-    return cast("DecidedBy", name) if name in {"model", "engine", "human", "policy", "client"} else "human"
+    return (
+        cast("DecidedBy", name)
+        if name in {"model", "engine", "human", "policy", "client"}
+        else "human"
+    )
 
 
 ABSORB: dict[type[Any], Callable[[Tx, Any], None]] = {

@@ -20,7 +20,11 @@ def missing_for_completion(state: RunState) -> list[str]:
         if state.succeeded.get(name, 0) < least
     ]
     if policy.require_tasks_done:
-        missing += [f"task {one.id!r} is {one.status}" for one in state.scratchpad.tasks if one.status != "completed"]
+        missing += [
+            f"task {one.id!r} is {one.status}"
+            for one in state.scratchpad.tasks
+            if one.status != "completed"
+        ]
     if spec.payload.schema_ is not None:
         missing += [
             f"payload {one.path or '(root)'}: {one.message}"

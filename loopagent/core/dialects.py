@@ -29,7 +29,13 @@ NOT_FOR_ANTHROPIC = (
     "maxItems",
     "minItems",
 )
-SIDE_CHANNELS = ("payloadChangeRequest", "scratchpad", "responseForm", "actionableCommands", "automaticCommands")
+SIDE_CHANNELS = (
+    "payloadChangeRequest",
+    "scratchpad",
+    "responseForm",
+    "actionableCommands",
+    "automaticCommands",
+)
 JSON_TEXT = "A JSON object, written as text."
 JSON_VALUE = "A JSON value, written as text."
 
@@ -64,7 +70,12 @@ def generation_schema(
         **side,
         "nextStep": {"anyOf": steps} if len(steps) > 1 else steps[0],
     }
-    turn: Schema = {"anyOf": [_object(done, ["taskComplete", "message"]), _object(going, ["taskComplete", "nextStep"])]}
+    turn: Schema = {
+        "anyOf": [
+            _object(done, ["taskComplete", "message"]),
+            _object(going, ["taskComplete", "nextStep"]),
+        ]
+    }
     write = _Writer(dialect)
     root = _object({"turn": turn}, ["turn"]) if dialect == "openai" else turn
     made = write.schema(root)
@@ -72,7 +83,9 @@ def generation_schema(
     return {**made, "$defs": used} if used else made
 
 
-def _steps(step_types: Sequence[str], defs: dict[str, Schema], actions: Sequence[tuple[str, Schema]]) -> list[Schema]:
+def _steps(
+    step_types: Sequence[str], defs: dict[str, Schema], actions: Sequence[tuple[str, Schema]]
+) -> list[Schema]:
     steps: list[Schema] = []
     for name in step_types:
         schema = STEP_TYPES[name].model_json_schema(by_alias=True)
@@ -85,8 +98,12 @@ def _steps(step_types: Sequence[str], defs: dict[str, Schema], actions: Sequence
 
 
 def _call(name: str, parameters: Schema) -> Schema:
-    open_ended = not parameters.get("properties") or "$ref" in str(parameters) or "$defs" in parameters
-    params: Schema = {"type": "object"} if open_ended else {**parameters, "additionalProperties": False}
+    open_ended = (
+        not parameters.get("properties") or "$ref" in str(parameters) or "$defs" in parameters
+    )
+    params: Schema = (
+        {"type": "object"} if open_ended else {**parameters, "additionalProperties": False}
+    )
     return _object({"name": {"const": name}, "params": params}, ["name", "params"])
 
 
@@ -108,7 +125,10 @@ class _Writer:
         if "oneOf" in made:
             made["anyOf"] = made.pop("oneOf")
         if "const" in made:
-            return {"type": "boolean" if isinstance(made["const"], bool) else "string", "enum": [made["const"]]}
+            return {
+                "type": "boolean" if isinstance(made["const"], bool) else "string",
+                "enum": [made["const"]],
+            }
         if "anyOf" in made:
             return self._union(made)
         if self._dialect == "anthropic":
@@ -148,7 +168,11 @@ class _Writer:
         written = self.schema(schema)
         if self._dialect != "openai" or key in required:
             return written
-        if isinstance(written.get("type"), str) and "enum" not in written and "properties" not in written:
+        if (
+            isinstance(written.get("type"), str)
+            and "enum" not in written
+            and "properties" not in written
+        ):
             return {**written, "type": [written["type"], "null"]}
         return {"anyOf": [written, {"type": "null"}]}
 
@@ -156,12 +180,17 @@ class _Writer:
         kind = "object" if text == JSON_TEXT else None
         if self._dialect == "grammar":
             described = {"description": made["description"]} if "description" in made else {}
-            return {**described, "type": "object", "additionalProperties": True} if kind else described
+            return (
+                {**described, "type": "object", "additionalProperties": True} if kind else described
+            )
         said = f"{made['description']} {text}" if "description" in made else text
         return {"type": "string", "description": said}
 
 
-_WRITERS: dict[str, Callable[[_Writer, Schema], Schema]] = {"object": _Writer.object, "array": _Writer.array}
+_WRITERS: dict[str, Callable[[_Writer, Schema], Schema]] = {
+    "object": _Writer.object,
+    "array": _Writer.array,
+}
 
 
 def _used(root: Schema, defs: dict[str, Schema]) -> dict[str, Schema]:

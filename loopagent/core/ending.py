@@ -25,10 +25,14 @@ if TYPE_CHECKING:
     from loopagent.core.tx import Tx
 
 
-def complete(tx: Tx, message: str, commands: list[dict[str, Any]], form: dict[str, Any] | None) -> None:
+def complete(
+    tx: Tx, message: str, commands: list[dict[str, Any]], form: dict[str, Any] | None
+) -> None:
     """End the run well: the claim was accepted."""
     tx.close_turn("complete")
-    done = RunTaskComplete(message=message, payload_hash=json_hash(tx.state.payload), commands=commands)
+    done = RunTaskComplete(
+        message=message, payload_hash=json_hash(tx.state.payload), commands=commands
+    )
     tx.fact(done, "model")
     _end(tx, "completed", Result("completed", message, tuple(commands), form))
     tx.fact(RunCompleted(message=message, usage=tx.state.usage.public()))
@@ -63,7 +67,11 @@ def _close(tx: Tx, effect: Effect, reason: str) -> None:
         return
     tx.effects.append(CancelEffect(f"{effect.id}.cancel", effect.id))
     if isinstance(effect, RunAction):
-        error = {"code": "cancelled", "message": "Stopped; it may have taken effect.", "mayHaveRun": True}
+        error = {
+            "code": "cancelled",
+            "message": "Stopped; it may have taken effect.",
+            "mayHaveRun": True,
+        }
         ended = ActionCompleted(call_id=effect.id, action=effect.action, ok=False, error=error)
         tx.fact(ended, key=effect.id.partition(":")[2])
 

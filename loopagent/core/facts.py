@@ -30,7 +30,12 @@ def public_event(
     fact: Fact, *, seq: int, at: float, run_id: str, root_id: str, parent_id: str | None = None
 ) -> dict[str, Any]:
     """The envelope that clients see; `ts` is seconds since the epoch, `id` is unique for ever."""
-    event: dict[str, Any] = {"seq": seq, "id": f"{root_id}.{seq}", "runId": run_id, "rootRunId": root_id}
+    event: dict[str, Any] = {
+        "seq": seq,
+        "id": f"{root_id}.{seq}",
+        "runId": run_id,
+        "rootRunId": root_id,
+    }
     if parent_id is not None:
         event["parentRunId"] = parent_id
     if fact.turn is not None:

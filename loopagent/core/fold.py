@@ -63,7 +63,14 @@ _ENTRY_KEYS: dict[str, tuple[str, ...]] = {
     "while": tuple(one.alias or name for name, one in WhileOperation.model_fields.items()),
 }
 _BOOLEANS = ("terminateAfter", "continueOnError")
-_NUMBERS = ("timeoutMs", "TimeoutMs", "maxIterations", "maxConcurrency", "delayBetweenIterationsMs", "messageIndex")
+_NUMBERS = (
+    "timeoutMs",
+    "TimeoutMs",
+    "maxIterations",
+    "maxConcurrency",
+    "delayBetweenIterationsMs",
+    "messageIndex",
+)
 
 
 class Folder:
@@ -131,7 +138,9 @@ class Folder:
             if one is None:
                 continue
             if name in made and made[name] != one:
-                self.problems.append(Problem(_join(path, name), "stands twice with different values", key))
+                self.problems.append(
+                    Problem(_join(path, name), "stands twice with different values", key)
+                )
             made[name] = one
         return made
 
@@ -170,14 +179,20 @@ class Folder:
 
     def _form(self, form: Any) -> None:
         questions = cast("Json", form).get("questions") if isinstance(form, dict) else None
-        for index, question in enumerate(cast("list[Any]", questions) if isinstance(questions, list) else ()):
+        for index, question in enumerate(
+            cast("list[Any]", questions) if isinstance(questions, list) else ()
+        ):
             if not isinstance(question, dict):
                 continue
             fields = cast("Json", question)
             path = f"responseForm.questions[{index}]"
             self._boolean(fields, "required", f"{path}.required")
             if isinstance(fields.get("type"), str):
-                inner = {key: fields[key] for key in ("options", "min", "max", "step", "multiple") if key in fields}
+                inner = {
+                    key: fields[key]
+                    for key in ("options", "min", "max", "step", "multiple")
+                    if key in fields
+                }
                 fields["type"] = {"type": fields["type"], **inner}
                 self.warnings.append(f"{path}.type: text taken as the type's name")
             if isinstance(fields.get("type"), dict):
@@ -192,7 +207,9 @@ class Folder:
         step = self._step_object(step)
         if step is None:
             reply.pop("nextStep")
-            self.problems.append(Problem("nextStep", "must be an object with a type", _kind(reply.get("nextStep"))))
+            self.problems.append(
+                Problem("nextStep", "must be an object with a type", _kind(reply.get("nextStep")))
+            )
             return
         step = self._keys(step, STEP_KEYS, "nextStep")
         self._step_bodies(step)
@@ -230,7 +247,9 @@ class Folder:
                 step[key] = self._entry(cast("Json", body), known, f"nextStep.{key}")
             elif isinstance(body, list):
                 step[key] = [
-                    self._entry(cast("Json", one), known, f"nextStep.{key}[{index}]") if isinstance(one, dict) else one
+                    self._entry(cast("Json", one), known, f"nextStep.{key}[{index}]")
+                    if isinstance(one, dict)
+                    else one
                     for index, one in enumerate(cast("list[Any]", body))
                 ]
         if step.get("subAgents") and step.pop("subAgent", None) is not None:
@@ -248,9 +267,15 @@ class Folder:
         """Settle the type: as spelled, or inferred from the one filled body."""
         said = step.get("type")
         if said is not None and not isinstance(said, str):
-            self.problems.append(Problem("nextStep.type", f"must be one of {', '.join(STEP_TYPES)}", repr(said)[:80]))
+            self.problems.append(
+                Problem("nextStep.type", f"must be one of {', '.join(STEP_TYPES)}", repr(said)[:80])
+            )
             return
-        filled = [name for name, one in STEP_TYPES.items() if any(_filled(step.get(key)) for key in one.body)]
+        filled = [
+            name
+            for name, one in STEP_TYPES.items()
+            if any(_filled(step.get(key)) for key in one.body)
+        ]
         complete = reply.get("taskComplete") is True
         if said is None or not said.strip():
             self._inferred(reply, step, filled, complete=complete)
@@ -272,13 +297,17 @@ class Folder:
             self.warnings.append(f"nextStep.type: missing, read as {filled[0]}")
             reply["nextStep"] = {**step, "type": filled[0]}
         elif filled:
-            message = f"missing, and bodies of several types are filled ({', '.join(filled)}); send one"
+            message = (
+                f"missing, and bodies of several types are filled ({', '.join(filled)}); send one"
+            )
             self.problems.append(Problem("nextStep.type", message))
         elif complete or not step:
             self.warnings.append("nextStep: empty, ignored")
             reply.pop("nextStep")
         else:
-            self.problems.append(Problem("nextStep.type", f"missing; must be one of {', '.join(STEP_TYPES)}"))
+            self.problems.append(
+                Problem("nextStep.type", f"missing; must be one of {', '.join(STEP_TYPES)}")
+            )
 
 
 def _filled(value: Any) -> bool:
@@ -298,5 +327,12 @@ def _join(path: str, key: str) -> str:
 
 
 def _kind(value: Any) -> str:
-    names = {type(None): "null", bool: "a boolean", str: "text", list: "a list", int: "a number", float: "a number"}
+    names = {
+        type(None): "null",
+        bool: "a boolean",
+        str: "text",
+        list: "a list",
+        int: "a number",
+        float: "a number",
+    }
     return names.get(type(value), type(value).__name__)

@@ -42,7 +42,9 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
         if not isinstance(effect, RunAction):
             _issue_other(tx, effect)
     changed = [_ask_or_refuse(tx, call) for call in calls]
-    if any(isinstance(one, AskHuman) and one.ask == "approval" for one in tx.state.pending.values()):
+    if any(
+        isinstance(one, AskHuman) and one.ask == "approval" for one in tx.state.pending.values()
+    ):
         return any(changed)
     started = [_start(tx, call) for call in calls if not _known(tx, call)]
     return any(changed) or any(started)
@@ -100,7 +102,9 @@ def _start(tx: Tx, call: RunAction) -> bool:
         return _reject(tx, call, "unknown_action", f"There is no action {call.action!r}.", "engine")
     maximum = spec.max_calls
     if maximum is not None and state.calls.get(call.action, 0) >= maximum:
-        return _reject(tx, call, "max_calls", f"This action may be called {maximum} times in a run.", "policy")
+        return _reject(
+            tx, call, "max_calls", f"This action may be called {maximum} times in a run.", "policy"
+        )
     call = _as_approved(tx, call)
     blocked = breaker.blocked(state.breaker, call.action, call.params, state.spec.limits.breaker)
     if blocked is not None:
@@ -108,7 +112,9 @@ def _start(tx: Tx, call: RunAction) -> bool:
     state.calls = {**state.calls, call.action: state.calls.get(call.action, 0) + 1}
     tx.issue(replace(call, timeout_ms=limits.timeout_ms(state, call.timeout_ms)))
     key = call.id.partition(":")[2]
-    tx.fact(ActionStarted(call_id=call.id, action=call.action, params=call.params), "model", key=key)
+    tx.fact(
+        ActionStarted(call_id=call.id, action=call.action, params=call.params), "model", key=key
+    )
     return False
 
 
@@ -134,7 +140,12 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
     state = tx.state
     key = call.id.partition(":")[2]
     error = outcome.error
-    if error is not None and error.code == INTERRUPTED and call.on_unknown == "ask" and state.spec.interactive:
+    if (
+        error is not None
+        and error.code == INTERRUPTED
+        and call.on_unknown == "ask"
+        and state.spec.interactive
+    ):
         ask(tx, in_doubt(call), f"{key}.ask")
         return
     fact = ActionCompleted(
@@ -154,13 +165,22 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
 
 def learn(tx: Tx, calls: tuple[MadeCall, ...]) -> None:
     """Tell the circuit breaker how the calls of a step ended, in the order they were asked for, and the model what
-    the breaker makes of those that failed."""
+    the breaker makes of those that failed.
+    """
     state = tx.state
-    made = [one for one in calls if one.outcome.error is None or one.outcome.error.code not in NOT_MADE]
+    made = [
+        one for one in calls if one.outcome.error is None or one.outcome.error.code not in NOT_MADE
+    ]
     for one in made:
         fatal = bool(one.outcome.error and one.outcome.error.fatal)
-        state.breaker = breaker.record(state.breaker, one.action, one.params, ok=one.outcome.ok, fatal=fatal)
+        state.breaker = breaker.record(
+            state.breaker, one.action, one.params, ok=one.outcome.ok, fatal=fatal
+        )
     bounds = state.spec.limits.breaker
-    texts = [breaker.guidance(state.breaker, one.action, one.params, bounds) for one in made if not one.outcome.ok]
+    texts = [
+        breaker.guidance(state.breaker, one.action, one.params, bounds)
+        for one in made
+        if not one.outcome.ok
+    ]
     for text in dict.fromkeys(one for one in texts if one):
         tx.notice(text)

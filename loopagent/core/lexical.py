@@ -15,7 +15,18 @@ MAX_VALUES = 100_000
 _SPACE = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/|#[^\n]*)*", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
-_ESCAPES = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "\n": ""}
+_ESCAPES = {
+    '"': '"',
+    "'": "'",
+    "\\": "\\",
+    "/": "/",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "\n": "",
+}
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _WORDS: dict[str, Any] = {
     "true": True,
@@ -31,7 +42,9 @@ _WORDS: dict[str, Any] = {
 _QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u201d": "\u201d", "\u2018": "\u2019"}
 _RUNS = {close: re.compile(f"[^{close}\\\\]+") for close in ('"', "'", "\u201d", "\u2019")}
 _AFTER_KEY = re.compile(r"\s*:")
-_AFTER_MEMBER = re.compile(r"""\s*(?:$|[}]|//|/\*|,\s*(?:$|[}"'\u201c]|//|/\*|[A-Za-z_$][\w$]*\??\s*:))""")
+_AFTER_MEMBER = re.compile(
+    r"""\s*(?:$|[}]|//|/\*|,\s*(?:$|[}"'\u201c]|//|/\*|[A-Za-z_$][\w$]*\??\s*:))"""
+)
 _AFTER_ITEM = re.compile(r"""\s*(?:$|[\]]|//|/\*|,)""")
 
 

@@ -34,7 +34,9 @@ def resolve_name(asked: str, available: Sequence[str], path: str, noun: str) -> 
     containing = [one for one in available if folded and folded in fold_name(one)]
     if not same and len(containing) == 1:
         return Match(containing[0], (f"{path}: {asked!r} read as {containing[0]!r}",))
-    return Match(None, (), (Problem(path, _unknown(asked, same or containing, available, noun), asked[:80]),))
+    return Match(
+        None, (), (Problem(path, _unknown(asked, same or containing, available, noun), asked[:80]),)
+    )
 
 
 def fold_name(name: str) -> str:
@@ -45,7 +47,10 @@ def fold_name(name: str) -> str:
 def closest(asked: str, available: Sequence[str]) -> list[str]:
     """Up to three names that look like the one asked for."""
     by_fold = {fold_name(one): one for one in available}
-    return [by_fold[one] for one in difflib.get_close_matches(fold_name(asked[:200]), by_fold, n=3, cutoff=0.6)]
+    return [
+        by_fold[one]
+        for one in difflib.get_close_matches(fold_name(asked[:200]), by_fold, n=3, cutoff=0.6)
+    ]
 
 
 def _unknown(asked: str, several: list[str], available: Sequence[str], noun: str) -> str:

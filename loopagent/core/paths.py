@@ -59,7 +59,9 @@ def parse_rules(texts: list[str]) -> tuple[Rules, list[str]]:
         if path is None:
             problems.append(f"{text!r} is not a path like a.b, a[0].c or a.*")
         elif unknown:
-            problems.append(f"{text!r}: unknown operation {', '.join(unknown)}; known: add, update, delete")
+            problems.append(
+                f"{text!r}: unknown operation {', '.join(unknown)}; known: add, update, delete"
+            )
         else:
             rules.append(Rule(path, named))
     return Rules(tuple(rules)), problems
@@ -131,7 +133,9 @@ def _matches(pattern: Path, path: Path) -> bool:
 
 
 def _leads_to(path: Path, rules: Rules) -> bool:
-    return any(_matches(one.path[: len(path)], path) for one in rules.rules if len(one.path) > len(path))
+    return any(
+        _matches(one.path[: len(path)], path) for one in rules.rules if len(one.path) > len(path)
+    )
 
 
 def _filter(value: Any, path: Path, rules: Rules) -> Any:
@@ -140,11 +144,17 @@ def _filter(value: Any, path: Path, rules: Rules) -> Any:
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {
-            key: _filter(one, (*path, key), rules) for key, one in fields.items() if _visible((*path, key), rules)
+            key: _filter(one, (*path, key), rules)
+            for key, one in fields.items()
+            if _visible((*path, key), rules)
         }
     if isinstance(value, list):
         items = cast("list[Any]", value)
-        return [_filter(one, (*path, index), rules) for index, one in enumerate(items) if _visible((*path, index), rules)]
+        return [
+            _filter(one, (*path, index), rules)
+            for index, one in enumerate(items)
+            if _visible((*path, index), rules)
+        ]
     return None if path else value
 
 

@@ -64,13 +64,19 @@ def apply_change(payload: Any, request: Json, *, write: Rules, max_bytes: int) -
     try:
         change.payload = _Walk(change, write).merge(cast("Json", base), buckets, ())
     except RecursionError:
-        change.problems.append(Problem("payloadChangeRequest", f"nested deeper than {MAX_DEPTH} levels"))
+        change.problems.append(
+            Problem("payloadChangeRequest", f"nested deeper than {MAX_DEPTH} levels")
+        )
         return PayloadChange(payload, problems=change.problems)
     if payload is not base:
         change.patch = [{"op": "replace", "path": "", "value": change.payload}]
     size = len(canonical_json(change.payload).encode("utf-8", "replace")) if change.patch else 0
     if size > max_bytes:
-        wrong = Problem("payloadChangeRequest", f"the payload may have {max_bytes} bytes; keep large data out", str(size))
+        wrong = Problem(
+            "payloadChangeRequest",
+            f"the payload may have {max_bytes} bytes; keep large data out",
+            str(size),
+        )
         return PayloadChange(payload, problems=[wrong])
     return change
 
@@ -117,14 +123,20 @@ class _Walk:
             return self._put(old, replace, path)
         if remove == DELETE or update == DELETE:
             return self._delete(old, path)
-        for name, wanted in (("removeElements", remove), ("newElements", add), ("updateElements", update)):
+        for name, wanted in (
+            ("removeElements", remove),
+            ("newElements", add),
+            ("updateElements", update),
+        ):
             if not isinstance(wanted, _Unset):
                 old = self._apply(old, wanted, path, name)
         return old
 
     def _apply(self, old: Any, wanted: Any, path: Path, name: str) -> Any:
         if name == "removeElements" and not isinstance(wanted, dict | list):
-            self._change.warnings.append(f'{show_path(path)}: mark what goes with "{DELETE}"; nothing was removed')
+            self._change.warnings.append(
+                f'{show_path(path)}: mark what goes with "{DELETE}"; nothing was removed'
+            )
             return old
         if isinstance(old, _Unset):
             return self._absent(wanted, path, name)
@@ -256,7 +268,9 @@ def apply_patch(payload: Any, patch: list[Json]) -> Any:
         IndexError: A position does not exist.
     """
     for operation in patch:
-        parts = [one.replace("~1", "/").replace("~0", "~") for one in operation["path"].split("/")[1:]]
+        parts = [
+            one.replace("~1", "/").replace("~0", "~") for one in operation["path"].split("/")[1:]
+        ]
         payload = _patched(payload, parts, operation)
     return payload
 

@@ -49,7 +49,12 @@ def ask(tx: Tx, request: AskHuman, key: str) -> None:
 
 def approval(call: RunAction, spec: ActionSpec) -> AskHuman:
     """The request that lets a person approve, edit or reject one call; it shows the exact parameters."""
-    subject = {"action": call.action, "params": call.params, "effects": spec.effects, "schema": spec.parameters}
+    subject = {
+        "action": call.action,
+        "params": call.params,
+        "effects": spec.effects,
+        "schema": spec.parameters,
+    }
     return AskHuman(
         id=f"{call.id}.ask",
         ask="approval",
@@ -118,16 +123,28 @@ def read_answer(request: AskHuman, answer: Answer) -> tuple[dict[str, Any], list
     if request.form is not None and answer.decision == "answer":
         values, problems = check_answers(request.form, answer.values)
         return {**body, "values": values}, problems
-    if request.ask == "question" and answer.decision == "answer" and not (answer.values or answer.feedback.strip()):
-        return body, [Problem("feedback", "an answer needs a text in `feedback` or values", "nothing")]
+    if (
+        request.ask == "question"
+        and answer.decision == "answer"
+        and not (answer.values or answer.feedback.strip())
+    ):
+        return body, [
+            Problem("feedback", "an answer needs a text in `feedback` or values", "nothing")
+        ]
     return body, []
 
 
 def _edited(request: AskHuman, body: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     if "schema" not in request.subject:
-        return body, [Problem("edited", "only the parameters of an action that has not started can be edited", "")]
+        return body, [
+            Problem(
+                "edited", "only the parameters of an action that has not started can be edited", ""
+            )
+        ]
     params, problems, _ = check_params(request.subject["schema"], body["edited"])
-    return {**body, "edited": params}, [Problem(f"edited.{one.path}", one.message, one.got) for one in problems]
+    return {**body, "edited": params}, [
+        Problem(f"edited.{one.path}", one.message, one.got) for one in problems
+    ]
 
 
 def resolved(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
@@ -147,7 +164,10 @@ def answer_text(request: AskHuman, answer: dict[str, Any]) -> str:
     """An answer as the person's message in the transcript."""
     values = answer.get("values") or {}
     lines = [str(answer["feedback"])] if answer.get("feedback") else []
-    labels = {str(one.get("id")): str(one.get("label")) for one in (request.form or {}).get("questions", [])}
+    labels = {
+        str(one.get("id")): str(one.get("label"))
+        for one in (request.form or {}).get("questions", [])
+    }
     lines += [f"{labels.get(key, key)}: {_shown(value)}" for key, value in values.items()]
     return "\n".join(lines)
 

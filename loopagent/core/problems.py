@@ -154,7 +154,11 @@ def _wanted(detail: ErrorDetails) -> str:
     context: dict[str, Any] = detail.get("ctx", {})
     if detail["type"] == "string_pattern_mismatch":
         pattern = str(context.get("pattern"))
-        return "text that is not blank" if _SPACE.fullmatch(pattern) else f"text that matches {pattern}"
+        return (
+            "text that is not blank"
+            if _SPACE.fullmatch(pattern)
+            else f"text that matches {pattern}"
+        )
     template = _EXPECTED.get(detail["type"])
     return template.format_map(context) if template else detail["msg"]
 

@@ -14,7 +14,14 @@ from loopagent.core.text import read_text
 ReadingOutcome = Literal["complete", "step", "continue", "refuse", "truncated"]
 CUT_OFF = frozenset({"length", "max_tokens", "truncated"})
 READ_TOOLS = ("artifactToolCalls", "conversationToolCalls")
-INLINE = ("payloadChangeRequest", "scratchpad", "memoryWrites", *READ_TOOLS, "actionableCommands", "automaticCommands")
+INLINE = (
+    "payloadChangeRequest",
+    "scratchpad",
+    "memoryWrites",
+    *READ_TOOLS,
+    "actionableCommands",
+    "automaticCommands",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,9 @@ def read_reply(text: str, finish: str = "stop", *, rules: ReplyRules = DEFAULT_R
     return _decide(reply, response, warnings, rules)
 
 
-_PLAIN_KEYS = frozenset({"taskComplete", "message", "reasoning", "nextStep", "payloadChangeRequest", "scratchpad"})
+_PLAIN_KEYS = frozenset(
+    {"taskComplete", "message", "reasoning", "nextStep", "payloadChangeRequest", "scratchpad"}
+)
 _PLAIN_STEPS = {
     "Actions": frozenset({"type", "actions"}),
     "Chat": frozenset({"type"}),
@@ -91,7 +100,10 @@ _CALL_KEYS = frozenset({"name", "params"})
 
 def _canonical(value: Any) -> LoopAgentResponse | None:
     """A reply that is written exactly as the protocol has it needs no folding; most replies are."""
-    if not isinstance(value, dict) or not (reply := cast("dict[str, Any]", value)).keys() <= _PLAIN_KEYS:
+    if (
+        not isinstance(value, dict)
+        or not (reply := cast("dict[str, Any]", value)).keys() <= _PLAIN_KEYS
+    ):
         return None
     if None in reply.values() or not isinstance(reply.get("taskComplete"), bool):
         return None
@@ -111,11 +123,14 @@ def _plain_step(step: Any) -> bool:
         return False
     calls: Any = fields.get("actions", [])
     return isinstance(calls, list) and all(
-        isinstance(one, dict) and cast("dict[str, Any]", one).keys() == _CALL_KEYS for one in cast("list[Any]", calls)
+        isinstance(one, dict) and cast("dict[str, Any]", one).keys() == _CALL_KEYS
+        for one in cast("list[Any]", calls)
     )
 
 
-def _decide(reply: dict[str, Any], response: LoopAgentResponse, warnings: list[str], rules: ReplyRules) -> Reading:
+def _decide(
+    reply: dict[str, Any], response: LoopAgentResponse, warnings: list[str], rules: ReplyRules
+) -> Reading:
     step = reply.get("nextStep")
     kind = step["type"] if step else _implied(reply, warnings, rules)
     if kind is not None and rules.allowed_steps is not None and kind not in rules.allowed_steps:
@@ -127,7 +142,15 @@ def _decide(reply: dict[str, Any], response: LoopAgentResponse, warnings: list[s
         return Reading("step", kind, reply, response, tuple(warnings), claims_complete=complete)
     if complete and not (_reads(reply) and rules.read_tools_left):
         return Reading("complete", None, reply, response, tuple(warnings))
-    return Reading("continue", None, reply, response, tuple(warnings), reads_first=complete, claims_complete=complete)
+    return Reading(
+        "continue",
+        None,
+        reply,
+        response,
+        tuple(warnings),
+        reads_first=complete,
+        claims_complete=complete,
+    )
 
 
 def _implied(reply: dict[str, Any], warnings: list[str], rules: ReplyRules) -> str | None:
@@ -142,7 +165,9 @@ def _implied(reply: dict[str, Any], warnings: list[str], rules: ReplyRules) -> s
     return "Chat"
 
 
-def _chat(reply: dict[str, Any], response: LoopAgentResponse, warnings: list[str], rules: ReplyRules) -> Reading:
+def _chat(
+    reply: dict[str, Any], response: LoopAgentResponse, warnings: list[str], rules: ReplyRules
+) -> Reading:
     if _reads(reply) and rules.read_tools_left:
         return Reading("continue", None, reply, response, tuple(warnings), reads_first=True)
     if not _text(reply, "message"):
@@ -156,7 +181,11 @@ def _chat(reply: dict[str, Any], response: LoopAgentResponse, warnings: list[str
 
 
 def _not_allowed(
-    kind: str, reply: dict[str, Any], response: LoopAgentResponse, warnings: list[str], rules: ReplyRules
+    kind: str,
+    reply: dict[str, Any],
+    response: LoopAgentResponse,
+    warnings: list[str],
+    rules: ReplyRules,
 ) -> Reading:
     allowed = sorted(rules.allowed_steps or ())
     if kind == "Chat" and not reply.get("nextStep"):
@@ -188,6 +217,8 @@ def check_text(text: str, finish: str = "stop") -> dict[str, Any]:
         "type": reading.step_type,
         "message": reading.reply.get("message"),
         "warnings": list(reading.warnings),
-        "problems": [{"path": one.path, "message": one.message, "got": one.got} for one in reading.problems],
+        "problems": [
+            {"path": one.path, "message": one.message, "got": one.got} for one in reading.problems
+        ],
         "reply": reading.reply or None,
     }

@@ -23,7 +23,9 @@ def call_result(number: int, action: str, outcome: Outcome) -> dict[str, Any]:
     return entry
 
 
-def results_text(results: Sequence[dict[str, Any]], *, handle: Callable[[dict[str, object]], str]) -> str:
+def results_text(
+    results: Sequence[dict[str, Any]], *, handle: Callable[[dict[str, object]], str]
+) -> str:
     """The results message. `handle` names stored results; the model sees head, tail, size and that name."""
     shown = [_shown(one, handle) for one in results]
     return json.dumps({"results": shown}, ensure_ascii=False, separators=(",", ":"))

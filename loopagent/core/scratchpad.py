@@ -39,7 +39,9 @@ def apply(
     problems: list[Problem] = []
     notes = pad.notes if "notes" not in change else str(change["notes"] or "")
     if len(notes) > max_notes_chars:
-        problems.append(Problem("scratchpad.notes", f"at most {max_notes_chars} characters", str(len(notes))))
+        problems.append(
+            Problem("scratchpad.notes", f"at most {max_notes_chars} characters", str(len(notes)))
+        )
     tasks = {one.id: one for one in pad.tasks}
     listed = change.get("taskList") or {}
     for gone in listed.get("remove") or ():

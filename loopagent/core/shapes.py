@@ -11,10 +11,18 @@ from pydantic import BaseModel
 
 Schema = dict[str, Any]
 MAX_DEPTH = 8
-_SIMPLE = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "null": "null"}
+_SIMPLE = {
+    "string": "string",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "boolean",
+    "null": "null",
+}
 
 
-def model_shape(model: type[BaseModel], only: Collection[str] | None = None, *, notes: bool = False) -> str:
+def model_shape(
+    model: type[BaseModel], only: Collection[str] | None = None, *, notes: bool = False
+) -> str:
     """The shape of a wire type.
 
     Args:
@@ -25,7 +33,11 @@ def model_shape(model: type[BaseModel], only: Collection[str] | None = None, *, 
     schema = model.model_json_schema(by_alias=True)
     if only is not None:
         schema = {**schema, "properties": {key: schema["properties"][key] for key in only}}
-    return _Shape(schema.get("$defs", {})).lines(schema) if notes else _Shape(schema.get("$defs", {})).of(schema, 0)
+    return (
+        _Shape(schema.get("$defs", {})).lines(schema)
+        if notes
+        else _Shape(schema.get("$defs", {})).of(schema, 0)
+    )
 
 
 def schema_shape(schema: Schema) -> str:
@@ -41,7 +53,8 @@ class _Shape:
     def lines(self, schema: Schema) -> str:
         """An object with one line a field."""
         rows = [
-            f"  {self._member(schema, key, one, 1)};{_note(one)}" for key, one in schema.get("properties", {}).items()
+            f"  {self._member(schema, key, one, 1)};{_note(one)}"
+            for key, one in schema.get("properties", {}).items()
         ]
         return "{\n" + "\n".join(rows) + "\n}"
 

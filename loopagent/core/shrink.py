@@ -24,7 +24,9 @@ class ShrinkLimits:
     removed_chars: int = 50
 
 
-def suspicious(old: Any, new: Any, patch: list[dict[str, Any]], limits: ShrinkLimits | None = None) -> list[str]:
+def suspicious(
+    old: Any, new: Any, patch: list[dict[str, Any]], limits: ShrinkLimits | None = None
+) -> list[str]:
     """Remarkable losses of a change; looks only at the places the patch names."""
     bounds = limits or ShrinkLimits()
     found: list[str] = []
@@ -34,7 +36,11 @@ def suspicious(old: Any, new: Any, patch: list[dict[str, Any]], limits: ShrinkLi
         before = _at(old, operation["path"])
         where = operation["path"] or "(root)"
         after = operation.get("value")
-        complaint = _removed(before, bounds) if operation["op"] == "remove" else _shrunk(before, after, bounds)
+        complaint = (
+            _removed(before, bounds)
+            if operation["op"] == "remove"
+            else _shrunk(before, after, bounds)
+        )
         if complaint:
             found.append(f"{where} {complaint}")
     return found
@@ -50,10 +56,18 @@ def _shrunk(before: Any, after: Any, bounds: ShrinkLimits) -> str | None:
         return _shorter(before, after, bounds)
     if isinstance(before, list) and isinstance(after, list):
         was, now = len(cast("list[Any]", before)), len(cast("list[Any]", after))
-        return f"shrank from {was} to {now} items" if was and now < was * (1 - bounds.list_share) else None
+        return (
+            f"shrank from {was} to {now} items"
+            if was and now < was * (1 - bounds.list_share)
+            else None
+        )
     if isinstance(before, dict) and isinstance(after, dict):
         was, now = len(cast("dict[str, Any]", before)), len(cast("dict[str, Any]", after))
-        return f"lost keys: {was} before, {now} now" if was and now < was * (1 - bounds.keys_share) else None
+        return (
+            f"lost keys: {was} before, {now} now"
+            if was and now < was * (1 - bounds.keys_share)
+            else None
+        )
     if isinstance(before, dict | list) and before and not isinstance(after, dict | list):
         return "was an object or array and is a single value now"
     return None

@@ -238,8 +238,14 @@ def load_state(body: bytes, spec: AgentSpec) -> RunState:
     return replace(state, spec=spec)
 
 
-_PLACEHOLDER = AgentSpec(name="pinned").model_dump_json(by_alias=True, exclude_defaults=True).encode()
+_PLACEHOLDER = (
+    AgentSpec(name="pinned").model_dump_json(by_alias=True, exclude_defaults=True).encode()
+)
 
 
 def _with_spec(body: bytes) -> bytes:
-    return b'{"spec":' + _PLACEHOLDER + b"," + body[1:] if body != b"{}" else b'{"spec":' + _PLACEHOLDER + b"}"
+    return (
+        b'{"spec":' + _PLACEHOLDER + b"," + body[1:]
+        if body != b"{}"
+        else b'{"spec":' + _PLACEHOLDER + b"}"
+    )

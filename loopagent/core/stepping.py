@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from loopagent.core.tx import Tx
 
 
-CLAIM_NOT_TAKEN = "taskComplete was not taken with this step. Look at its results, then claim completion again."
+CLAIM_NOT_TAKEN = (
+    "taskComplete was not taken with this step. Look at its results, then claim completion again."
+)
 
 
 def carry_on(tx: Tx) -> None:
@@ -96,7 +98,10 @@ def letters(index: int) -> str:
 
 def _count_mistake(tx: Tx, outcomes: list[Outcome], *, progress: bool) -> None:
     """A turn counts as a mistake when something failed and nothing succeeded; any success resets."""
-    failed = any(not one.ok and one.error is not None and one.error.code not in NOT_FAILURES for one in outcomes)
+    failed = any(
+        not one.ok and one.error is not None and one.error.code not in NOT_FAILURES
+        for one in outcomes
+    )
     if progress and any(one.ok for one in outcomes):
         tx.count(mistakes=0, claims=0)
     elif failed:

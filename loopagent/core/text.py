@@ -11,7 +11,14 @@ import re
 from dataclasses import dataclass
 from typing import Any, cast
 
-from loopagent.core.lexical import MAX_DEPTH, BadJsonError, CutOffError, DuplicateKeyError, Reader, unique
+from loopagent.core.lexical import (
+    MAX_DEPTH,
+    BadJsonError,
+    CutOffError,
+    DuplicateKeyError,
+    Reader,
+    unique,
+)
 from loopagent.core.problems import Problem
 
 
@@ -71,7 +78,9 @@ def clean_json(value: Any) -> Any:
     if isinstance(value, list):
         return [clean_json(one) for one in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {clean_text(key): clean_json(one) for key, one in cast("dict[str, Any]", value).items()}
+        return {
+            clean_text(key): clean_json(one) for key, one in cast("dict[str, Any]", value).items()
+        }
     return value
 
 
@@ -133,7 +142,7 @@ def _without_thoughts(text: str) -> str:
     start = 0
     while True:
         tag = _THINK.search(text, start)
-        if tag is None or -1 < text.find("{", start, tag.start()):
+        if tag is None or text.find("{", start, tag.start()) > -1:
             return text[start:]
         end = text.find(f"</{tag.group(1)}>", tag.end())
         if end < 0:
@@ -151,7 +160,9 @@ def _search(text: str) -> TextReading:
             found.append((value, repairs + rest))
     replies = [one for one in found if _is_reply(one[0])] or found
     if not replies:
-        return _refused("there is no JSON object in the reply; answer with one object and nothing else")
+        return _refused(
+            "there is no JSON object in the reply; answer with one object and nothing else"
+        )
     first, repairs = replies[0]
     if any(one != first for one, _ in replies[1:]):
         return _refused(f"{ONE_REPLY}; {len(replies)} different ones came")
@@ -173,7 +184,9 @@ def _object(text: str, start: int) -> tuple[Any, int, tuple[str, ...]]:
     try:
         value, end = _DECODER.raw_decode(text, start)
     except DuplicateKeyError as error:
-        raise _Found(_refused(f"the key {str(error)!r} stands twice with different values")) from None
+        raise _Found(
+            _refused(f"the key {str(error)!r} stands twice with different values")
+        ) from None
     except (ValueError, RecursionError):
         return _tolerant(text, start)
     return value, end, ()
@@ -188,7 +201,9 @@ def _tolerant(text: str, start: int) -> tuple[Any, int, tuple[str, ...]]:
     except CutOffError:
         raise _Found(TextReading(truncated=True)) from None
     except DuplicateKeyError as error:
-        raise _Found(_refused(f"the key {str(error)!r} stands twice with different values")) from None
+        raise _Found(
+            _refused(f"the key {str(error)!r} stands twice with different values")
+        ) from None
     except (BadJsonError, RecursionError) as error:
         raise _Found(_refused(f"the reply is not JSON: {error}")) from None
     return value, reader.end, tuple(reader.notes)
@@ -200,7 +215,9 @@ def _unescaped(text: str, start: int) -> tuple[Any, int, tuple[str, ...]]:
         inner = json.loads(f'"{text[start:]}"', strict=False)
         value, _ = _DECODER.raw_decode(inner)
     except (ValueError, RecursionError, DuplicateKeyError):
-        raise _Found(_refused("the reply is not JSON: it is escaped as if it stood in a string")) from None
+        raise _Found(
+            _refused("the reply is not JSON: it is escaped as if it stood in a string")
+        ) from None
     return value, len(text), ("escaped JSON decoded",)
 
 
@@ -214,4 +231,12 @@ def _is_reply(value: Any, depth: int = 2) -> bool:
 
 def fold_key(key: str) -> str:
     """A key without type syntax (`taskComplete?`, `actions: [1+]`), separators and case."""
-    return key.partition(":")[0].strip().rstrip("?*").replace("_", "").replace("-", "").replace(" ", "").casefold()
+    return (
+        key.partition(":")[0]
+        .strip()
+        .rstrip("?*")
+        .replace("_", "")
+        .replace("-", "")
+        .replace(" ", "")
+        .casefold()
+    )

@@ -11,4 +11,7 @@ _LETTERS_PER_TOKEN = 6
 
 def estimate_tokens(text: str) -> int:
     """An estimate without a vocabulary: short words and signs are a token, long words several."""
-    return sum(1 + (len(one) - 1) // _LETTERS_PER_TOKEN if one[0].isalpha() else 1 for one in _PIECE.findall(text))
+    return sum(
+        1 + (len(one) - 1) // _LETTERS_PER_TOKEN if one[0].isalpha() else 1
+        for one in _PIECE.findall(text)
+    )

@@ -106,7 +106,9 @@ def _stage(state: RunState, reading: Reading) -> Staged:
         return staged
     for key in UNSUPPORTED:
         if reading.reply.get(key):
-            staged.problems.append(Problem(key, "this agent has no such tools; leave the field out", ""))
+            staged.problems.append(
+                Problem(key, "this agent has no such tools; leave the field out", "")
+            )
     _stage_payload(state, reading.reply.get("payloadChangeRequest"), staged)
     _stage_scratchpad(state, reading.reply.get("scratchpad"), staged)
     response = reading.response
@@ -119,7 +121,9 @@ def _stage_payload(state: RunState, request: dict[str, Any] | None, staged: Stag
     if not request:
         return
     write = rules_of(state.spec.payload.write)
-    change = apply_change(state.payload, request, write=write, max_bytes=state.spec.limits.max_payload_bytes)
+    change = apply_change(
+        state.payload, request, write=write, max_bytes=state.spec.limits.max_payload_bytes
+    )
     staged.problems.extend(change.problems)
     staged.payload = change
 
@@ -164,7 +168,12 @@ def _refused(tx: Tx, text: str, problems: list[Problem], spent: dict[str, Any]) 
     tx.close_turn("refused")
     tx.notice(refusal_feedback(problems))
     if counters.refusals + 1 >= bounds.max_refusals:
-        ending.fail(tx, "mistakes", f"{bounds.max_refusals} replies were refused.", refusals=counters.refusals + 1)
+        ending.fail(
+            tx,
+            "mistakes",
+            f"{bounds.max_refusals} replies were refused.",
+            refusals=counters.refusals + 1,
+        )
 
 
 def _truncated(tx: Tx, text: str, spent: dict[str, Any]) -> None:
@@ -175,7 +184,9 @@ def _truncated(tx: Tx, text: str, spent: dict[str, Any]) -> None:
     tx.close_turn("truncated")
     tx.notice(truncation_feedback())
     if counters.truncations + 1 >= bounds.max_truncations:
-        message = f"The reply was cut off at the output limit {bounds.max_truncations} times in a row."
+        message = (
+            f"The reply was cut off at the output limit {bounds.max_truncations} times in a row."
+        )
         ending.fail(tx, "truncated", message)
 
 
@@ -185,7 +196,11 @@ def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str
     tx.say("assistant", "reply", text)
     kind = reading.step_type if reading.outcome == "step" else reading.outcome
     received = ReplyReceived(
-        raw=text, type=str(kind), message=reply.get("message"), warnings=staged.warnings, usage=spent
+        raw=text,
+        type=str(kind),
+        message=reply.get("message"),
+        warnings=staged.warnings,
+        usage=spent,
     )
     tx.fact(received, "model")
     tx.count(refusals_in_a_row=0, truncations=0)
@@ -232,16 +247,27 @@ def _claim(tx: Tx, reply: dict[str, Any]) -> None:
     missing = missing_for_completion(tx.state)
     message = str(reply.get("message") or "")
     if not missing:
-        ending.complete(tx, message, list(reply.get("actionableCommands") or ()), reply.get("responseForm"))
+        ending.complete(
+            tx, message, list(reply.get("actionableCommands") or ()), reply.get("responseForm")
+        )
         return
     claims = tx.state.counters.claims + 1
     tx.count(claims=claims)
     tx.close_turn("continue")
     if claims >= tx.state.spec.limits.max_claims:
-        ending.fail(tx, "completion", "The task is not done: " + "; ".join(missing), by="policy", missing=missing)
+        ending.fail(
+            tx,
+            "completion",
+            "The task is not done: " + "; ".join(missing),
+            by="policy",
+            missing=missing,
+        )
         return
     tx.fact(GuardNudged(reason="completion"), "policy")
-    tx.notice("Completion was not accepted yet. Still missing:\n" + "\n".join(f"- {one}" for one in missing))
+    tx.notice(
+        "Completion was not accepted yet. Still missing:\n"
+        + "\n".join(f"- {one}" for one in missing)
+    )
 
 
 def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:
@@ -268,7 +294,9 @@ def _watch_repetition(tx: Tx, digest: str) -> None:
     tx.count(repeats=repeats)
     if repeats >= bounds.repeat_notice:
         tx.fact(GuardRepeated(count=repeats))
-        tx.notice(f"You have asked for exactly the same step {repeats} times in a row. Do something else, or finish.")
+        tx.notice(
+            f"You have asked for exactly the same step {repeats} times in a row. Do something else, or finish."
+        )
 
 
 def _nudge(tx: Tx) -> None:
@@ -277,7 +305,11 @@ def _nudge(tx: Tx) -> None:
     tx.count(nudges=nudges)
     tx.close_turn("continue")
     if nudges > tx.state.spec.limits.max_nudges:
-        ending.fail(tx, "stalled", "The model neither went on nor finished, although it was reminded.")
+        ending.fail(
+            tx, "stalled", "The model neither went on nor finished, although it was reminded."
+        )
         return
     tx.fact(GuardNudged(reason="no_next_step"))
-    tx.notice("Go on with a nextStep, or set taskComplete to true with a message if the task is done.")
+    tx.notice(
+        "Go on with a nextStep, or set taskComplete to true with a message if the task is done."
+    )

@@ -64,7 +64,9 @@ class Tx:
 
     def drop(self, effect_id: str) -> None:
         """Take an effect off the pending ones."""
-        self.state.pending = {key: one for key, one in self.state.pending.items() if key != effect_id}
+        self.state.pending = {
+            key: one for key, one in self.state.pending.items() if key != effect_id
+        }
 
     def count(self, **changes: int | str) -> None:
         """Set counters."""

@@ -57,7 +57,9 @@ class Guard:
         return None
 
     def _too_large(self) -> RequestError:
-        return RequestError("too_large", f"A request body may have {self._max_body_bytes} bytes.", status=413)
+        return RequestError(
+            "too_large", f"A request body may have {self._max_body_bytes} bytes.", status=413
+        )
 
     def _limited(self, receive: Receive) -> Receive:
         seen = 0
@@ -93,7 +95,9 @@ class Idempotency:
             return
         if not key.strip() or len(key) > MAX_KEY_CHARS:
             text = f"Idempotency-Key must have 1 to {MAX_KEY_CHARS} characters."
-            await problem_response(problem_of(RequestError("bad_key", text, status=400)))(scope, receive, send)
+            await problem_response(problem_of(RequestError("bad_key", text, status=400)))(
+                scope, receive, send
+            )
             return
         name = f"{scope['path']}\n{key}"
         lock = self._locks.setdefault(name, asyncio.Lock())

@@ -12,7 +12,10 @@ class Body(BaseModel):
     """Base of what clients send: unknown keys are refused, so that a typo is not silently ignored."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", use_attribute_docstrings=True
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
     )
 
 
@@ -20,7 +23,10 @@ class View(BaseModel):
     """Base of what the server sends."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, serialize_by_alias=True, use_attribute_docstrings=True
+        alias_generator=to_camel,
+        populate_by_name=True,
+        serialize_by_alias=True,
+        use_attribute_docstrings=True,
     )
 
 
@@ -93,7 +99,9 @@ class Ask(View):
 class LoopStateView(View):
     """What a run is doing."""
 
-    state: Literal["running", "streaming", "interactive", "followup", "client_tool", "idle", "resumable"]
+    state: Literal[
+        "running", "streaming", "interactive", "followup", "client_tool", "idle", "resumable"
+    ]
     reason: str | None = None
     """Why it is idle."""
     ask: Ask | None = None

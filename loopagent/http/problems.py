@@ -17,21 +17,31 @@ from loopagent.http.models import FieldError, Problem
 
 _LOG = logging.getLogger("loopagent")
 MEDIA_TYPE = "application/problem+json"
-CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
+CODES = {
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "unsupported_media_type",
+}
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """OpenAPI entries of the errors that a route answers with."""
     schema = {"$ref": "#/components/schemas/Problem"}
     return {
-        status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {"schema": schema}}}
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "content": {MEDIA_TYPE: {"schema": schema}},
+        }
         for status in statuses
     }
 
 
 def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
     """A problem as a response."""
-    return JSONResponse(problem.model_dump(), problem.status, headers=headers, media_type=MEDIA_TYPE)
+    return JSONResponse(
+        problem.model_dump(), problem.status, headers=headers, media_type=MEDIA_TYPE
+    )
 
 
 def problem_of(error: RequestError) -> Problem:
@@ -63,10 +73,18 @@ async def _request_error(_: Request, error: Exception) -> JSONResponse:
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # registered for this class only
-    found = [FieldError(pointer=_pointer(one["loc"]), detail=str(one["msg"])) for one in error.errors()]
-    detail = "; ".join(f"{one.pointer}: {one.detail}" for one in found) or "The request is not valid."
+    found = [
+        FieldError(pointer=_pointer(one["loc"]), detail=str(one["msg"])) for one in error.errors()
+    ]
+    detail = (
+        "; ".join(f"{one.pointer}: {one.detail}" for one in found) or "The request is not valid."
+    )
     problem = Problem(
-        title="Unprocessable Content", status=422, detail=detail[:2_000], code="invalid_request", errors=found
+        title="Unprocessable Content",
+        status=422,
+        detail=detail[:2_000],
+        code="invalid_request",
+        errors=found,
     )
     return problem_response(problem)
 
@@ -98,7 +116,10 @@ async def _store(_: Request, error: Exception) -> JSONResponse:
 async def _bug(_: Request, error: Exception) -> JSONResponse:
     _LOG.exception("a request failed", exc_info=error)
     problem = Problem(
-        title="Internal Server Error", status=500, detail="This is a bug of the server.", code="internal"
+        title="Internal Server Error",
+        status=500,
+        detail="This is a bug of the server.",
+        code="internal",
     )
     return problem_response(problem)
 

@@ -50,7 +50,9 @@ async def ready(app: Host) -> Health:
     """Whether the process can take work: the store answers and it is not shutting down."""
     await app.store.runs(limit=1)
     if app.closing:
-        raise RequestError("shutting_down", "The server is shutting down.", status=503, retryable=True)
+        raise RequestError(
+            "shutting_down", "The server is shutting down.", status=503, retryable=True
+        )
     return Health(status="ok")
 
 

@@ -27,7 +27,9 @@ async def list_requests(
     """List requests, oldest first."""
     wanted = None if status == "all" else status
     rows, following = await app.requests(status=wanted, run_id=run_id, cursor=cursor, limit=limit)
-    return RequestPage(requests=[RequestDetail(**listed(one)) for one in rows], next_cursor=following)
+    return RequestPage(
+        requests=[RequestDetail(**listed(one)) for one in rows], next_cursor=following
+    )
 
 
 @router.get("/requests/{request_id}", responses=responses(401, 404, 422, 503))
@@ -39,8 +41,12 @@ async def show_request(app: Host, request_id: RequestId) -> RequestDetail:
     return RequestDetail(**listed(found))
 
 
-@router.post("/requests/{request_id}/answer", responses=responses(400, 401, 404, 409, 410, 413, 422, 503))
-async def answer_request(app: Host, request_id: RequestId, body: Decision, key: Key = None) -> RunDetail:
+@router.post(
+    "/requests/{request_id}/answer", responses=responses(400, 401, 404, 409, 410, 413, 422, 503)
+)
+async def answer_request(
+    app: Host, request_id: RequestId, body: Decision, key: Key = None
+) -> RunDetail:
     """Decide or answer; the first answer wins, a later one gets 409 with what was decided."""
     del key  # honoured before the route, for every POST
     view = await app.answer(

@@ -40,14 +40,20 @@ Host = Annotated[App, Depends(host)]
 RunId = Annotated[str, Path(max_length=200, description="Id of a run.")]
 Wait = Annotated[
     float | None,
-    Query(ge=0, le=MAX_WAIT_SECONDS, description="Seconds to wait for the run to end or to ask somebody."),
+    Query(
+        ge=0,
+        le=MAX_WAIT_SECONDS,
+        description="Seconds to wait for the run to end or to ask somebody.",
+    ),
 ]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=255)]
 router = APIRouter(tags=["runs"])
 
 
 @router.post("/runs", status_code=201, responses=responses(400, 401, 404, 413, 422, 503))
-async def create_run(app: Host, body: NewRun, response: Response, wait: Wait = None, key: Key = None) -> RunDetail:
+async def create_run(
+    app: Host, body: NewRun, response: Response, wait: Wait = None, key: Key = None
+) -> RunDetail:
     """Start a run."""
     del key  # honoured before the route, for every POST
     view = await _start(app, body)
@@ -61,7 +67,10 @@ async def create_run(app: Host, body: NewRun, response: Response, wait: Wait = N
     "/runs/stream",
     response_class=StreamingResponse,
     responses={
-        200: {"description": "The run's events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        200: {
+            "description": "The run's events.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        },
         **responses(400, 401, 404, 413, 422, 503),
     },
 )
@@ -69,14 +78,18 @@ async def create_and_stream(app: Host, body: NewRun) -> StreamingResponse:
     """Start a run and follow it."""
     view = await _start(app, body)
     headers = {**HEADERS, "Location": f"/api/v1/runs/{view.id}"}
-    return StreamingResponse(stream(app, view.id, 0), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(
+        stream(app, view.id, 0), media_type="text/event-stream", headers=headers
+    )
 
 
 @router.get("/runs", responses=responses(400, 401, 422, 503))
 async def list_runs(
     app: Host,
     agent: Annotated[str | None, Query(max_length=200)] = None,
-    status: Annotated[Literal["running", "completed", "failed", "cancelled"] | None, Query()] = None,
+    status: Annotated[
+        Literal["running", "completed", "failed", "cancelled"] | None, Query()
+    ] = None,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> RunPage:
@@ -113,7 +126,10 @@ async def list_events(
 ) -> EventPage:
     """Read a run's events in order."""
     await app.get(run_id)
-    events = [EventView.model_validate(one) for one in await app.store.events(run_id, after=after, limit=limit)]
+    events = [
+        EventView.model_validate(one)
+        for one in await app.store.events(run_id, after=after, limit=limit)
+    ]
     return EventPage(events=events, next_after=events[-1].seq if events else after)
 
 
@@ -121,7 +137,10 @@ async def list_events(
     "/runs/{run_id}/stream",
     response_class=StreamingResponse,
     responses={
-        200: {"description": "The run's events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        200: {
+            "description": "The run's events.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        },
         **responses(400, 401, 404, 422, 503),
     },
 )
@@ -134,10 +153,16 @@ async def follow_run(
     """Follow a run: stored events after the position, then live ones, until the run ends."""
     start = position(last_event_id, after)
     await app.get(run_id)
-    return StreamingResponse(stream(app, run_id, start), media_type="text/event-stream", headers=HEADERS)
+    return StreamingResponse(
+        stream(app, run_id, start), media_type="text/event-stream", headers=HEADERS
+    )
 
 
-@router.post("/runs/{run_id}/messages", status_code=202, responses=responses(400, 401, 404, 409, 413, 422, 429, 503))
+@router.post(
+    "/runs/{run_id}/messages",
+    status_code=202,
+    responses=responses(400, 401, 404, 409, 413, 422, 429, 503),
+)
 async def post_message(app: Host, run_id: RunId, body: NewMessage, key: Key = None) -> RunDetail:
     """Say something to a run: it answers an open question, else it waits for a turn boundary."""
     del key  # honoured before the route, for every POST
@@ -145,7 +170,9 @@ async def post_message(app: Host, run_id: RunId, body: NewMessage, key: Key = No
 
 
 @router.post("/runs/{run_id}/cancel", responses=responses(400, 401, 404, 413, 422, 503))
-async def cancel_run(app: Host, run_id: RunId, body: CancelRun | None = None, key: Key = None) -> RunDetail:
+async def cancel_run(
+    app: Host, run_id: RunId, body: CancelRun | None = None, key: Key = None
+) -> RunDetail:
     """Stop a run and everything it is doing."""
     del key  # honoured before the route, for every POST
     reason = body.reason if body is not None else ""
@@ -163,7 +190,10 @@ async def resume_run(app: Host, run_id: RunId, key: Key = None) -> RunDetail:
     "/runs/{run_id}/artifacts/{artifact_id}",
     response_class=Response,
     responses={
-        200: {"description": "The text in full.", "content": {"text/plain": {}, "application/json": {}}},
+        200: {
+            "description": "The text in full.",
+            "content": {"text/plain": {}, "application/json": {}},
+        },
         **responses(401, 404, 422, 503),
     },
 )
@@ -173,7 +203,9 @@ async def read_artifact(
     """Read a result that was too long for the prompt."""
     found = await app.store.artifact(run_id, artifact_id)
     if found is None:
-        raise RequestError("unknown_artifact", f"Run {run_id!r} has no artifact {artifact_id!r}.", status=404)
+        raise RequestError(
+            "unknown_artifact", f"Run {run_id!r} has no artifact {artifact_id!r}.", status=404
+        )
     headers = {"X-Content-Type-Options": "nosniff", "Content-Disposition": "attachment"}
     return Response(found.content, media_type=found.media_type, headers=headers)
 

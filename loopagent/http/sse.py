@@ -26,7 +26,9 @@ def position(last_event_id: str | None, after: int | None) -> int:
         return after or 0
     text = last_event_id.strip()
     if not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004 - digits of a 64-bit number
-        raise RequestError("bad_event_id", "Last-Event-ID must be the number of an event.", status=400)
+        raise RequestError(
+            "bad_event_id", "Last-Event-ID must be the number of an event.", status=400
+        )
     return int(text)
 
 
@@ -58,7 +60,9 @@ async def stream(app: App, run_id: str, after: int) -> AsyncIterator[str]:
         await asyncio.gather(pump, return_exceptions=True)
 
 
-async def _pump(app: App, run_id: str, after: int, queue: asyncio.Queue[dict[str, Any] | None]) -> None:
+async def _pump(
+    app: App, run_id: str, after: int, queue: asyncio.Queue[dict[str, Any] | None]
+) -> None:
     async with aclosing(app.events(run_id, after=after)) as events:
         async for event in events:
             await queue.put(event)

@@ -42,7 +42,13 @@ class Engine:
     """
 
     def __init__(
-        self, *, store: Store, performer: Performer, bus: Bus, leases: Leases, clock: Callable[[], float]
+        self,
+        *,
+        store: Store,
+        performer: Performer,
+        bus: Bus,
+        leases: Leases,
+        clock: Callable[[], float],
     ) -> None:
         self._store = store
         self._performer = performer
@@ -53,10 +59,14 @@ class Engine:
         self._loading: dict[str, asyncio.Lock] = {}
         self._closing = False
 
-    async def create(self, state: RunState, message: str, *, by: str, metadata: dict[str, Any] | None = None) -> None:
+    async def create(
+        self, state: RunState, message: str, *, by: str, metadata: dict[str, Any] | None = None
+    ) -> None:
         """Create a run with its task and start working on it."""
         if self._closing:
-            raise RequestError("shutting_down", "The server is shutting down.", status=503, retryable=True)
+            raise RequestError(
+                "shutting_down", "The server is shutting down.", status=503, retryable=True
+            )
         started = Started(message, self._clock(), by)
         transition = advance(state, started)
         commit = Commit(
@@ -182,7 +192,9 @@ class Engine:
             if not transition.changed:
                 return
             at = transition.state.clock
-            commit = Commit(transition.state, live.version, at, events, transition.facts, transition.messages)
+            commit = Commit(
+                transition.state, live.version, at, events, transition.facts, transition.messages
+            )
             try:
                 first_seq = await self._store.commit(commit)
             except ConflictError:
@@ -194,7 +206,9 @@ class Engine:
             self._publish(live, commit, first_seq)
             await self._dispatch(live, transition.effects)
             return
-        raise ConflictError(f"Run {live.run_id} is being changed by somebody else all the time; try again.")
+        raise ConflictError(
+            f"Run {live.run_id} is being changed by somebody else all the time; try again."
+        )
 
     async def _reload(self, live: Live) -> None:
         fresh = await self._read(live.run_id)
@@ -205,7 +219,9 @@ class Engine:
             return
         root_id = live.state.root_id or live.run_id
         events = [
-            public_event(fact, seq=first_seq + index, at=commit.at, run_id=live.run_id, root_id=root_id)
+            public_event(
+                fact, seq=first_seq + index, at=commit.at, run_id=live.run_id, root_id=root_id
+            )
             for index, fact in enumerate(commit.facts)
         ]
         self._bus.publish(live.run_id, events)
@@ -230,7 +246,9 @@ class Engine:
             await self._apply(live, lambda _: [report])
         for effect in todo:
             if effect.id in live.state.pending:
-                live.tasks[effect.id] = asyncio.create_task(self._work(live, effect), name=f"{live.run_id}/{effect.id}")
+                live.tasks[effect.id] = asyncio.create_task(
+                    self._work(live, effect), name=f"{live.run_id}/{effect.id}"
+                )
 
     async def _work(self, live: Live, effect: Effect) -> None:
         """Perform one effect and bring its outcome back, together with whatever else is ready by then."""
@@ -244,7 +262,9 @@ class Engine:
             outcome = await self._performer.perform(live, effect, report)
         except Exception as error:  # a bug in an adapter must not leave the run hanging
             _LOG.exception("effect %s of run %s broke", effect.id, live.run_id)
-            outcome = Outcome.failed("internal", f"{type(error).__name__} while performing {effect.kind}.")
+            outcome = Outcome.failed(
+                "internal", f"{type(error).__name__} while performing {effect.kind}."
+            )
         if live.tasks.get(effect.id) is not asyncio.current_task():
             return
         live.ready.append(Settled(effect.id, outcome, self._clock()))
@@ -258,7 +278,9 @@ class Engine:
                 try:
                     await self._apply(live, lambda _: events)
                 except Exception:
-                    _LOG.exception("run %s could not be saved; it is taken up again later", live.run_id)
+                    _LOG.exception(
+                        "run %s could not be saved; it is taken up again later", live.run_id
+                    )
             self._rest(live)
         self._forget_if_resting(live)
 
@@ -267,7 +289,12 @@ class Engine:
         if not live.resting or live.idle.is_set():
             return
         live.idle.set()
-        event = {"runId": live.run_id, "type": "run.idle", "decidedBy": "engine", "data": {"status": live.state.status}}
+        event = {
+            "runId": live.run_id,
+            "type": "run.idle",
+            "decidedBy": "engine",
+            "data": {"status": live.state.status},
+        }
         self._bus.publish(live.run_id, [event])
 
     def _forget_if_resting(self, live: Live) -> None:

@@ -49,7 +49,9 @@ class Leases:
         lease_seconds: How long a lease holds without being renewed; it is renewed three times in that time.
     """
 
-    def __init__(self, store: Store, owner: str, clock: Callable[[], float], *, lease_seconds: float = 30.0) -> None:
+    def __init__(
+        self, store: Store, owner: str, clock: Callable[[], float], *, lease_seconds: float = 30.0
+    ) -> None:
         self._store = store
         self._owner = owner
         self._clock = clock

@@ -52,7 +52,9 @@ class Live:
     @classmethod
     def fresh(cls, transition: Transition) -> Live:
         """The live side of a run that was just created by its first transition."""
-        return cls(Snapshot(transition.state, version=1, seq=len(transition.facts)), transition.messages)
+        return cls(
+            Snapshot(transition.state, version=1, seq=len(transition.facts)), transition.messages
+        )
 
     def hear(self, messages: Iterable[Message]) -> None:
         """Append messages to the conversation as the model will see it."""

@@ -87,7 +87,10 @@ class Performer:
         if live.system is None:
             live.system = self.system(live.state.spec)
         spec = live.state.spec
-        messages: Sequence[ChatMessage] = [*live.chat, ChatMessage("user", volatile_message(live.state))]
+        messages: Sequence[ChatMessage] = [
+            *live.chat,
+            ChatMessage("user", volatile_message(live.state)),
+        ]
         return ModelRequest(
             system=live.system,
             messages=messages,
@@ -115,7 +118,9 @@ class Performer:
         async def on_delta(text: str) -> None:
             for field, piece in stream.feed(text):
                 live.partial += piece if field == "message" else ""
-                self._show(live, effect.id, {"field": field, "text": piece, "attempt": stream.attempt})
+                self._show(
+                    live, effect.id, {"field": field, "text": piece, "attempt": stream.attempt}
+                )
 
         async def on_retry(notice: RetryNotice) -> None:
             stream.restart()
@@ -138,10 +143,17 @@ class Performer:
             "usage": _usage(reply.usage),
         }
         failed = [_attempt(one) for one in attempts if one.usage]
-        return Outcome.done({**value, "attempts": failed} if failed else value, duration_ms=reply.total_ms)
+        return Outcome.done(
+            {**value, "attempts": failed} if failed else value, duration_ms=reply.total_ms
+        )
 
     def _show(self, live: Live, effect_id: str, data: dict[str, Any]) -> None:
-        event = {"runId": live.run_id, "type": "reply.delta", "turn": live.state.turn, "decidedBy": "model"}
+        event = {
+            "runId": live.run_id,
+            "type": "reply.delta",
+            "turn": live.state.turn,
+            "decidedBy": "model",
+        }
         self._bus.publish(live.run_id, [{**event, "data": {**data, "callId": effect_id}}])
 
     async def _run_action(self, live: Live, effect: RunAction, report: Report) -> Outcome:
@@ -149,7 +161,9 @@ class Performer:
         state = live.state
         action = self._action_of(state.spec.name, effect.action)
         if action is None:
-            return Outcome.failed("unknown_action", f"Action {effect.action!r} is not available any more.", fatal=True)
+            return Outcome.failed(
+                "unknown_action", f"Action {effect.action!r} is not available any more.", fatal=True
+            )
         context = ActionContext(
             run_id=live.run_id,
             effect_id=effect.id,
@@ -161,15 +175,26 @@ class Performer:
         )
         bounds = state.spec.limits
         outcome = await self._invoker.invoke(
-            action, effect.params, context, timeout_ms=effect.timeout_ms, max_result_bytes=bounds.max_result_bytes
+            action,
+            effect.params,
+            context,
+            timeout_ms=effect.timeout_ms,
+            max_result_bytes=bounds.max_result_bytes,
         )
         return await self._shortened(live, effect, outcome, bounds.max_result_chars)
 
     def _progress(self, live: Live, effect_id: str, text: str) -> None:
-        event = {"runId": live.run_id, "type": "action.progress", "turn": live.state.turn, "decidedBy": "engine"}
+        event = {
+            "runId": live.run_id,
+            "type": "action.progress",
+            "turn": live.state.turn,
+            "decidedBy": "engine",
+        }
         self._bus.publish(live.run_id, [{**event, "data": {"callId": effect_id, "text": text}}])
 
-    async def _shortened(self, live: Live, effect: RunAction, outcome: Outcome, cap_chars: int) -> Outcome:
+    async def _shortened(
+        self, live: Live, effect: RunAction, outcome: Outcome, cap_chars: int
+    ) -> Outcome:
         """The outcome, with a result over the cap kept in the store and replaced by head, tail and size."""
         if not outcome.ok or outcome.value is None:
             return outcome
@@ -192,7 +217,9 @@ class Performer:
         del report
         found = await self._store.transcript(live.run_id, first=effect.number, last=effect.number)
         if not found:
-            return Outcome.failed("no_message", f"There is no message #{effect.number} in this run.")
+            return Outcome.failed(
+                "no_message", f"There is no message #{effect.number} in this run."
+            )
         return Outcome.done({"number": effect.number, "role": found[0].role, "text": found[0].text})
 
 

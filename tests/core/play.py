@@ -35,7 +35,9 @@ class Play:
 
     def __init__(self, spec: AgentSpec | None = None, *, payload: Any = None) -> None:
         spec = spec or agent()
-        self.state = RunState(id="run_1", root_id="run_1", spec=spec, model="scripted", payload=payload or {})
+        self.state = RunState(
+            id="run_1", root_id="run_1", spec=spec, model="scripted", payload=payload or {}
+        )
         self.facts: list[Fact] = []
         self.messages: list[Message] = []
         self.effects: list[Effect] = []
@@ -108,7 +110,9 @@ def act(*calls: tuple[str, dict[str, Any]], **more: Any) -> dict[str, Any]:
 
 def pending(play: Play, kind: type[Effect]) -> list[str]:
     """Keys of pending effects of a kind."""
-    return [one.id.partition(":")[2] for one in play.state.pending.values() if isinstance(one, kind)]
+    return [
+        one.id.partition(":")[2] for one in play.state.pending.values() if isinstance(one, kind)
+    ]
 
 
 __all__ = ["AskHuman", "CallModel", "Play", "RunAction", "act", "agent", "pending"]

@@ -42,10 +42,15 @@ def test_actions_run_side_by_side_and_report_in_the_order_asked() -> None:
 
 
 @given(st.permutations(range(3)), st.lists(st.booleans(), min_size=3, max_size=3), st.booleans())
-def test_any_order_of_settlement_gives_the_same_next_prompt(order: list[int], ok: list[bool], together: bool) -> None:
+def test_any_order_of_settlement_gives_the_same_next_prompt(
+    order: list[int], ok: list[bool], together: bool
+) -> None:
     def played(indexes: list[int]) -> Play:
         play = Play().reply(act(*(("work", {"item": one}) for one in range(3))))
-        outcomes = {one: Outcome.done(one) if ok[one] else Outcome.failed("broke", "it broke") for one in indexes}
+        outcomes = {
+            one: Outcome.done(one) if ok[one] else Outcome.failed("broke", "it broke")
+            for one in indexes
+        }
         events = [Settled(f"1:action.{one}", outcomes[one], 5.0) for one in indexes]
         if together:
             return play.give(*events)
@@ -62,7 +67,9 @@ def test_outcomes_given_together_are_the_same_as_one_by_one() -> None:
     calls = act(("work", {"item": 1}), ("work", {"item": 2}))
     one_by_one = Play().reply(calls).settle("action.0", 1).settle("action.1", 2)
     together = Play().reply(calls)
-    together.give(Settled("1:action.0", Outcome.done(1), 3.0), Settled("1:action.1", Outcome.done(2), 4.0))
+    together.give(
+        Settled("1:action.0", Outcome.done(1), 3.0), Settled("1:action.1", Outcome.done(2), 4.0)
+    )
     assert [one.text for one in together.messages] == [one.text for one in one_by_one.messages]
     assert together.state.turn == one_by_one.state.turn == 2
 
@@ -72,7 +79,11 @@ def test_duplicates_and_unknown_effects_change_nothing() -> None:
     settled = Settled("1:action.0", Outcome.done("x"), 9.0)
     play.give(settled)
     before = play.state
-    for event in (settled, Settled("1:model", Outcome.done({"text": "{}"}), 9.0), Settled("7:nope", Outcome.done(), 9.0)):
+    for event in (
+        settled,
+        Settled("1:model", Outcome.done({"text": "{}"}), 9.0),
+        Settled("7:nope", Outcome.done(), 9.0),
+    ):
         count = len(play.facts)
         play.give(event)
         assert len(play.facts) == count
@@ -80,7 +91,9 @@ def test_duplicates_and_unknown_effects_change_nothing() -> None:
 
 
 def test_a_batch_larger_than_the_cap_slides() -> None:
-    play = Play(agent(limits=Limits(max_concurrency=2))).reply(act(*(("work", {"item": one}) for one in range(5))))
+    play = Play(agent(limits=Limits(max_concurrency=2))).reply(
+        act(*(("work", {"item": one}) for one in range(5)))
+    )
     assert pending(play, RunAction) == ["action.0", "action.1"]
     play.settle("action.0", 0)
     assert pending(play, RunAction) == ["action.1", "action.2"]
@@ -98,14 +111,19 @@ def test_a_refused_reply_changes_nothing_at_all() -> None:
     assert play.state.scratchpad.notes == ""
     assert not pending(play, RunAction)
     problems = play.last("reply.rejected")["problems"]
-    assert [one["path"] for one in problems] == ["nextStep.actions[0].name", "nextStep.actions[1].params.item"]
+    assert [one["path"] for one in problems] == [
+        "nextStep.actions[0].name",
+        "nextStep.actions[1].params.item",
+    ]
     assert "did you mean work" in play.said
     assert play.state.turn == 2
 
 
 def test_an_accepted_reply_applies_payload_and_scratchpad_first() -> None:
     change = {"newElements": {"a": 1}}
-    play = Play().reply(act(("work", {"item": 1}), payloadChangeRequest=change, scratchpad={"notes": "n"}))
+    play = Play().reply(
+        act(("work", {"item": 1}), payloadChangeRequest=change, scratchpad={"notes": "n"})
+    )
     assert play.state.payload == {"a": 1}
     assert play.state.scratchpad.notes == "n"
     assert play.last("payload.changed")["patch"] == [{"op": "add", "path": "/a", "value": 1}]
@@ -113,7 +131,14 @@ def test_an_accepted_reply_applies_payload_and_scratchpad_first() -> None:
 
 def test_writes_that_are_not_allowed_are_reported_and_the_rest_is_done() -> None:
     spec = agent(payload=PayloadSpec(write=("a",)))
-    play = Play(spec).reply({**DONE, "taskComplete": False, "payloadChangeRequest": {"newElements": {"a": 1, "b": 2}}, **{"nextStep": {"type": "Retry"}}})
+    play = Play(spec).reply(
+        {
+            **DONE,
+            "taskComplete": False,
+            "payloadChangeRequest": {"newElements": {"a": 1, "b": 2}},
+            "nextStep": {"type": "Retry"},
+        }
+    )
     assert play.state.payload == {"a": 1}
     assert "b (add)" in play.said
 
@@ -128,7 +153,11 @@ def test_completion_ends_the_run_with_the_terminal_event_last() -> None:
 
 
 def test_a_claim_that_comes_with_a_step_is_not_taken() -> None:
-    play = Play().reply(act(("work", {"item": 1}), taskComplete=True, message="done")).settle("action.0", "x")
+    play = (
+        Play()
+        .reply(act(("work", {"item": 1}), taskComplete=True, message="done"))
+        .settle("action.0", "x")
+    )
     assert play.state.status == "running"
     assert "was not taken" in play.said
 
@@ -145,7 +174,10 @@ def test_completion_policy_names_what_is_missing_and_gives_up_in_the_end() -> No
     ready = {**DONE, "payloadChangeRequest": {"newElements": {"total": 1}}}
     assert play.reply(ready).state.status == "completed"
     stubborn = Play(spec).reply(DONE).reply(DONE).reply(DONE)
-    assert (stubborn.state.status, stubborn.last("run.failed")["reason"]) == ("failed", "completion")
+    assert (stubborn.state.status, stubborn.last("run.failed")["reason"]) == (
+        "failed",
+        "completion",
+    )
 
 
 def test_chat_waits_and_the_answer_becomes_the_persons_message() -> None:
@@ -154,7 +186,10 @@ def test_chat_waits_and_the_answer_becomes_the_persons_message() -> None:
     assert play.last("run.state")["state"] == "followup"
     play.answer("answer", feedback="the second")
     assert play.said == "the second"
-    assert play.types[-3:] == ["turn.ended", "turn.started", "run.state"] or "run.resumed" in play.types
+    assert (
+        play.types[-3:] == ["turn.ended", "turn.started", "run.state"]
+        or "run.resumed" in play.types
+    )
 
 
 def test_a_form_is_answered_with_its_labels() -> None:
@@ -289,7 +324,9 @@ def test_max_turns_counts_every_call_and_takes_a_last_completion(turns: int, sta
 
 def test_token_and_time_limits_end_the_run_and_keep_what_was_done() -> None:
     spec = agent(limits=Limits(max_tokens=200))
-    play = Play(spec).reply(act(("work", {"item": 1}), payloadChangeRequest={"newElements": {"a": 1}}))
+    play = Play(spec).reply(
+        act(("work", {"item": 1}), payloadChangeRequest={"newElements": {"a": 1}})
+    )
     play.settle("action.0", "x").reply(act(("work", {"item": 2})))
     assert play.last("run.failed")["reason"] == "limit"
     assert play.state.payload == {"a": 1}
@@ -331,7 +368,12 @@ def test_a_message_at_the_last_moment_is_not_lost() -> None:
 
 
 def test_cancel_closes_everything_that_is_open() -> None:
-    play = Play().reply(act(("work", {"item": 1}), ("work", {"item": 2}))).settle("action.0", "x").cancel()
+    play = (
+        Play()
+        .reply(act(("work", {"item": 1}), ("work", {"item": 2})))
+        .settle("action.0", "x")
+        .cancel()
+    )
     assert play.state.status == "cancelled"
     assert [one.target for one in play.effects if isinstance(one, CancelEffect)] == ["1:action.1"]
     assert play.types.count("action.started") == play.types.count("action.completed")
@@ -352,8 +394,18 @@ def test_stopping_from_a_request_cancels() -> None:
 
 
 def test_a_call_in_doubt_is_reported_and_a_person_decides_where_the_action_says_so() -> None:
-    doubtful = ActionSpec(name="work", effects="write", approval="auto", on_unknown="ask", parameters={"type": "object"})
-    play = Play(agent(actions=(doubtful,))).reply(act(("work", {}))).settle("action.0", error="interrupted")
+    doubtful = ActionSpec(
+        name="work",
+        effects="write",
+        approval="auto",
+        on_unknown="ask",
+        parameters={"type": "object"},
+    )
+    play = (
+        Play(agent(actions=(doubtful,)))
+        .reply(act(("work", {})))
+        .settle("action.0", error="interrupted")
+    )
     assert pending(play, AskHuman) == ["action.0.ask"]
     again = play.answer("approve")
     assert pending(again, RunAction) == ["action.0"]
@@ -384,12 +436,21 @@ def test_long_results_get_letters_in_the_order_asked() -> None:
 
     play = Play().reply(act(("work", {"item": 1}), ("work", {"item": 2})))
     play.settle("action.1", stored("second")).settle("action.0", stored("first"))
-    assert [(one.handle, one.artifact_id) for one in play.state.artifacts] == [("A", "first"), ("B", "second")]
+    assert [(one.handle, one.artifact_id) for one in play.state.artifacts] == [
+        ("A", "first"),
+        ("B", "second"),
+    ]
 
 
 def test_commands_are_issued() -> None:
     button = {"type": "open:url", "label": "Open", "url": "https://example.org"}
-    play = Play().reply({**DONE, "automaticCommands": [{"type": "refresh:data", "scope": "cache"}], "actionableCommands": [button]})
+    play = Play().reply(
+        {
+            **DONE,
+            "automaticCommands": [{"type": "refresh:data", "scope": "cache"}],
+            "actionableCommands": [button],
+        }
+    )
     assert play.types.count("command.issued") == 2
     assert play.last("run.task_complete")["commands"] == [button]
 
@@ -400,7 +461,24 @@ def test_tools_that_are_not_there_are_refused_not_ignored() -> None:
 
 
 OPERATIONS = st.lists(
-    st.sampled_from(["work", "mail", "bad", "chat", "retry", "settle", "fail", "approve", "reject", "answer", "post", "steer", "done", "dup"]),
+    st.sampled_from(
+        [
+            "work",
+            "mail",
+            "bad",
+            "chat",
+            "retry",
+            "settle",
+            "fail",
+            "approve",
+            "reject",
+            "answer",
+            "post",
+            "steer",
+            "done",
+            "dup",
+        ]
+    ),
     max_size=25,
 )
 
@@ -422,7 +500,11 @@ def test_whatever_happens_the_books_balance(operations: list[str]) -> None:
     assert sorted(started) == sorted(ended)
     assert len(set(started)) == len(started)
     opened = [one.data["requestId"] for one in play.facts if one.type == "request.created"]
-    closed = [one.data["requestId"] for one in play.facts if one.type in ("request.resolved", "request.cancelled")]
+    closed = [
+        one.data["requestId"]
+        for one in play.facts
+        if one.type in ("request.resolved", "request.cancelled")
+    ]
     assert sorted(opened) == sorted(closed)
     assert play.types[-1] in ("run.completed", "run.failed", "run.cancelled")
     assert [one.number for one in play.messages] == list(range(1, len(play.messages) + 1))
@@ -449,7 +531,11 @@ def _perform(play: Play, operation: str) -> None:
         return
     for key, effect in list(play.state.pending.items()):
         if operation in ("settle", "fail") and effect.kind in ("run_action", "read_message"):
-            outcome = Outcome.done({"text": "x"}) if operation == "settle" else Outcome.failed("broke", "it broke")
+            outcome = (
+                Outcome.done({"text": "x"})
+                if operation == "settle"
+                else Outcome.failed("broke", "it broke")
+            )
             play.give(Settled(key, outcome, play.at))
             return
     if play.state.asks and operation in play.state.asks[0].decisions:

@@ -15,10 +15,35 @@ from loopagent.core.reply import check_text, read_reply
 from loopagent.core.steps import STEP_TYPES
 
 
-ROWS = [json.loads(line) for line in (Path(__file__).parent.parent / "vectors" / "replies.jsonl").read_text().splitlines()]
-WARNED = {"T02", "T05", "T07", "T11", "T12", "T13", "R01", "R02", "R03", "I01", "I03", "I05", "I07", "I10", "I11", "I13"}
+ROWS = [
+    json.loads(line)
+    for line in (Path(__file__).parent.parent / "vectors" / "replies.jsonl")
+    .read_text()
+    .splitlines()
+]
+WARNED = {
+    "T02",
+    "T05",
+    "T07",
+    "T11",
+    "T12",
+    "T13",
+    "R01",
+    "R02",
+    "R03",
+    "I01",
+    "I03",
+    "I05",
+    "I07",
+    "I10",
+    "I11",
+    "I13",
+}
 VALID: list[dict[str, Any]] = [one.example for one in STEP_TYPES.values()] + [
-    {"taskComplete": True, "message": 'Use ```json\n{"a": 1}\n``` and {braces}, "quotes" \\ and café 😀'},
+    {
+        "taskComplete": True,
+        "message": 'Use ```json\n{"a": 1}\n``` and {braces}, "quotes" \\ and café 😀',
+    },
 ]
 
 
@@ -52,15 +77,30 @@ CASES: list[tuple[str, str]] = [
     ('{"taskComplete": true, "message": "x", "confidence": NaN}', "complete"),
     ('{"taskComplete": true, "message": "C:\\Users\\x"}', "complete"),
     ('{\\"taskComplete\\": true}', "complete"),
-    ('{“taskComplete”: true, “message”: “hi”}', "complete"),
+    ("{“taskComplete”: true, “message”: “hi”}", "complete"),
     ('{"taskComplete": true, "n": 12', "truncated"),
     ('{"taskComplete": tr', "truncated"),
-    ('{"nextStep": {"type": "Actions", "actions": [{"name": "a", "params": {"id": 1}}', "truncated"),
+    (
+        '{"nextStep": {"type": "Actions", "actions": [{"name": "a", "params": {"id": 1}}',
+        "truncated",
+    ),
     ('{"nextStep": "{\\"type\\": \\"Chat\\"}", "message": "q"}', "step:Chat"),
-    ('{"nextStep": {"type": "Actions", "actions": "[{\\"name\\": \\"a\\", \\"params\\": \\"\\"}]"}}', "step:Actions"),
-    ('{"nextStep": {"type": "FOREACH", "forEach": {"collectionPath": "a", "action": {"name": "x"}}}}', "step:ForEach"),
-    ('{"nextStep": {"type": "sub_agent", "subAgent": {"name": "a", "message": "m", "terminateAfter": "False"}}}', "step:Sub-Agent"),
-    ('{"nextStep": {"type": "ClientTools", "clientTools": [{"name": "a", "Name": "b"}]}}', "refuse"),
+    (
+        '{"nextStep": {"type": "Actions", "actions": "[{\\"name\\": \\"a\\", \\"params\\": \\"\\"}]"}}',
+        "step:Actions",
+    ),
+    (
+        '{"nextStep": {"type": "FOREACH", "forEach": {"collectionPath": "a", "action": {"name": "x"}}}}',
+        "step:ForEach",
+    ),
+    (
+        '{"nextStep": {"type": "sub_agent", "subAgent": {"name": "a", "message": "m", "terminateAfter": "False"}}}',
+        "step:Sub-Agent",
+    ),
+    (
+        '{"nextStep": {"type": "ClientTools", "clientTools": [{"name": "a", "Name": "b"}]}}',
+        "refuse",
+    ),
     ('{"taskComplete": 1}', "refuse"),
     ('{"a": ' * 5000, "truncated"),
     ("[" * 50_000, "refuse"),
@@ -76,13 +116,20 @@ def test_texts_of_models(raw: str, outcome: str) -> None:
 
 
 def test_values_survive_repair() -> None:
-    assert check_text('{"taskComplete": true, "message": "C:\\Users\\x"}')["message"] == "C:\\Users\\x"
-    assert check_text('{“taskComplete”: true, “message”: “hi”}')["message"] == "hi"
+    assert (
+        check_text('{"taskComplete": true, "message": "C:\\Users\\x"}')["message"] == "C:\\Users\\x"
+    )
+    assert check_text("{“taskComplete”: true, “message”: “hi”}")["message"] == "hi"
     params = '{"nextStep": {"type": "Actions", "actions": [{"name": "a", "params": {"t": "{\\"id\\":1}", "why?": 1, "a:b": 2}}]}}'
     call = check_text(params)["reply"]["nextStep"]["actions"][0]
     assert call["params"] == {"t": '{"id":1}', "why?": 1, "a:b": 2}
-    assert check_text('{"taskComplete": true, "message": "a\\ud83d b\\u0000"}')["message"] == "a\ufffd b\ufffd"
-    big = check_text('{"message": "x", "payloadChangeRequest": {"newElements": {"n": 12345678901234567890123}}}')
+    assert (
+        check_text('{"taskComplete": true, "message": "a\\ud83d b\\u0000"}')["message"]
+        == "a\ufffd b\ufffd"
+    )
+    big = check_text(
+        '{"message": "x", "payloadChangeRequest": {"newElements": {"n": 12345678901234567890123}}}'
+    )
     assert big["reply"]["payloadChangeRequest"]["newElements"]["n"] == 12345678901234567890123
 
 
@@ -97,8 +144,14 @@ def test_no_text_makes_the_reader_raise(text: str) -> None:
     json.dumps(found)
 
 
-@given(st.sampled_from(VALID), st.sampled_from(["", "Sure.\n", "```json\n", "<think>hm {x}</think>"]), st.sampled_from(["", "\n```", " ok?"]))
-def test_wrapping_does_not_change_what_is_read(reply: dict[str, Any], before: str, after: str) -> None:
+@given(
+    st.sampled_from(VALID),
+    st.sampled_from(["", "Sure.\n", "```json\n", "<think>hm {x}</think>"]),
+    st.sampled_from(["", "\n```", " ok?"]),
+)
+def test_wrapping_does_not_change_what_is_read(
+    reply: dict[str, Any], before: str, after: str
+) -> None:
     text = json.dumps(reply)
     assert check_text(before + text + after)["reply"] == check_text(text)["reply"]
 
@@ -112,17 +165,36 @@ def test_a_prefix_is_never_taken_for_the_whole(reply: dict[str, Any], data: st.D
         missing = text[cut:]
         only_braces = not missing.strip("}")
         shorter = reading.reply.items() <= json.loads(text).items()
-        assert only_braces or shorter or text[:cut].rstrip().endswith(('"', "}", "e", "l")), (text[:cut], reading.reply)
+        assert only_braces or shorter or text[:cut].rstrip().endswith(('"', "}", "e", "l")), (
+            text[:cut],
+            reading.reply,
+        )
         assert "[" not in text[:cut] or text[:cut].count("[") == text[:cut].count("]")
 
 
 @pytest.mark.parametrize(
     "piece",
-    ["{", '{"a":', '[{"', '"\\', "```json\n", "<think>", '{"a":1}', "{a:", '{"a":"b" c', "\\u12", "{'a':'", "//", '" "'],
+    [
+        "{",
+        '{"a":',
+        '[{"',
+        '"\\',
+        "```json\n",
+        "<think>",
+        '{"a":1}',
+        "{a:",
+        '{"a":"b" c',
+        "\\u12",
+        "{'a':'",
+        "//",
+        '" "',
+    ],
 )
 def test_a_megabyte_takes_less_than_a_second(piece: str) -> None:
     text = (piece * (1_000_000 // len(piece) + 1))[:1_000_000]
     started = time.perf_counter()
     check_text(text)
-    assert time.perf_counter() - started < 3.0  # under a second on an idle machine; the bound is for a busy one
+    assert (
+        time.perf_counter() - started < 3.0
+    )  # under a second on an idle machine; the bound is for a busy one
     assert check_text(text + "x")["outcome"] == "refuse"

@@ -139,7 +139,9 @@ async def _folds(store: Any, run_id: str) -> None:
     entries = await store.log(run_id)
     started = entries[0].events[0]
     assert isinstance(started, Started)
-    state = RunState(id=final.id, root_id=final.root_id, spec=final.spec, model=final.model, payload={})
+    state = RunState(
+        id=final.id, root_id=final.root_id, spec=final.spec, model=final.model, payload={}
+    )
     for entry in entries:
         transition = advance(state, *entry.events)
         assert transition.facts == entry.facts
@@ -160,7 +162,11 @@ async def test_the_log_folds_to_the_snapshot(tmp_path: Path, store: str) -> None
         {"raw": "rubbish"},
         {"taskComplete": False, "message": "Go on?", "nextStep": {"type": "Chat"}},
         {"taskComplete": False, "nextStep": {"type": "Retry", "messageIndex": 1}},
-        {"taskComplete": True, "message": "done", "payloadChangeRequest": {"newElements": {"a": [1]}}},
+        {
+            "taskComplete": True,
+            "message": "done",
+            "payloadChangeRequest": {"newElements": {"a": [1]}},
+        },
     ]
     agent = Agent("reader", model=ScriptedModel(script), actions=[look])
     async with App(agents=[agent], store=store.format(folder=tmp_path)) as app:
@@ -178,8 +184,14 @@ async def test_the_log_folds_to_the_snapshot(tmp_path: Path, store: str) -> None
 
 async def test_a_waiting_run_is_answered_by_another_process(tmp_path: Path) -> None:
     def app() -> App:
-        script = [{"taskComplete": False, "message": "Go on?", "nextStep": {"type": "Chat"}}, {"taskComplete": True}]
-        return App(agents=[Agent("asker", model=ScriptedModel(script))], store=f"sqlite:///{tmp_path}/runs.db")
+        script = [
+            {"taskComplete": False, "message": "Go on?", "nextStep": {"type": "Chat"}},
+            {"taskComplete": True},
+        ]
+        return App(
+            agents=[Agent("asker", model=ScriptedModel(script))],
+            store=f"sqlite:///{tmp_path}/runs.db",
+        )
 
     async with app() as first:
         view = await first.wait((await first.start("asker", "ask")).id)
@@ -191,7 +203,10 @@ async def test_a_waiting_run_is_answered_by_another_process(tmp_path: Path) -> N
 
 
 async def test_only_one_of_two_answers_wins(tmp_path: Path) -> None:
-    script = [{"taskComplete": False, "message": "Go on?", "nextStep": {"type": "Chat"}}, {"taskComplete": True}]
+    script = [
+        {"taskComplete": False, "message": "Go on?", "nextStep": {"type": "Chat"}},
+        {"taskComplete": True},
+    ]
     agent = Agent("asker", model=ScriptedModel(script))
     async with App(agents=[agent], store=f"sqlite:///{tmp_path}/runs.db") as app:
         view = await app.wait((await app.start("asker", "ask")).id)
@@ -199,4 +214,6 @@ async def test_only_one_of_two_answers_wins(tmp_path: Path) -> None:
         answers = [app.answer(request, decision="answer", feedback=str(one)) for one in range(5)]
         done = await asyncio.gather(*answers, return_exceptions=True)
         assert sum(not isinstance(one, Exception) for one in done) == 1
-        assert {getattr(one, "code", "") for one in done if isinstance(one, Exception)} == {"already_resolved"}
+        assert {getattr(one, "code", "") for one in done if isinstance(one, Exception)} == {
+            "already_resolved"
+        }

@@ -28,12 +28,16 @@ def count_orders(by: str) -> dict[str, int]:
     """
     rows = orders()
     if by not in rows[0]:
-        raise ActionError(f"there is no column {by!r}; columns: {', '.join(rows[0])}", code="unknown_column")
+        raise ActionError(
+            f"there is no column {by!r}; columns: {', '.join(rows[0])}", code="unknown_column"
+        )
     return dict(Counter(row[by] for row in rows).most_common())
 
 
 @action(effects="read")
-async def late_orders(context: ActionContext, region: str | None = None, days: int = 1) -> list[dict[str, Any]]:
+async def late_orders(
+    context: ActionContext, region: str | None = None, days: int = 1
+) -> list[dict[str, Any]]:
     """Orders that arrived, or are still on their way, later than promised.
 
     Args:
@@ -41,8 +45,13 @@ async def late_orders(context: ActionContext, region: str | None = None, days: i
         days: At least this many days late.
     """
     context.progress(f"looking through {len(orders())} orders")
-    late = [row for row in orders() if int(row["days_late"]) >= days and region in (None, row["region"])]
-    return [{"order": row["order"], "region": row["region"], "daysLate": int(row["days_late"])} for row in late]
+    late = [
+        row for row in orders() if int(row["days_late"]) >= days and region in (None, row["region"])
+    ]
+    return [
+        {"order": row["order"], "region": row["region"], "daysLate": int(row["days_late"])}
+        for row in late
+    ]
 
 
 @action(effects="write", idempotent=True)

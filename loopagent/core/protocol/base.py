@@ -27,7 +27,11 @@ class Wire(BaseModel):
     @classmethod
     def _drop_nulls(cls, data: Any) -> Any:
         if isinstance(data, dict) and None in (fields := cast("dict[str, Any]", data)).values():
-            return {key: one for key, one in fields.items() if one is not None or key in cls.null_means_null}
+            return {
+                key: one
+                for key, one in fields.items()
+                if one is not None or key in cls.null_means_null
+            }
         return data
 
 

@@ -34,7 +34,9 @@ class ConversationInput(Wire):
 class ConversationToolCall(Wire):
     """Look something up in the stored conversation."""
 
-    tool: Literal["getMessageBySequence", "getMessagesByRange", "searchConversation", "summarizeRange"]
+    tool: Literal[
+        "getMessageBySequence", "getMessagesByRange", "searchConversation", "summarizeRange"
+    ]
     input: ConversationInput = ConversationInput()
 
 

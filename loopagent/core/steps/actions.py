@@ -38,7 +38,10 @@ class Actions(NextStep):
     body: ClassVar = ("actions",)
     example: ClassVar[dict[str, Any]] = {
         "taskComplete": False,
-        "nextStep": {"type": "Actions", "actions": [{"name": "search", "params": {"query": "open orders"}}]},
+        "nextStep": {
+            "type": "Actions",
+            "actions": [{"name": "search", "params": {"query": "open orders"}}],
+        },
     }
 
     @classmethod
@@ -55,7 +58,11 @@ class Actions(NextStep):
         calls: list[ActionCall] = []
         if len(self.actions) > spec.limits.max_actions_per_reply:
             most = spec.limits.max_actions_per_reply
-            problems.append(Problem("nextStep.actions", f"at most {most} calls in one reply", f"{len(self.actions)}"))
+            problems.append(
+                Problem(
+                    "nextStep.actions", f"at most {most} calls in one reply", f"{len(self.actions)}"
+                )
+            )
         for index, call in enumerate(self.actions):
             path = f"nextStep.actions[{index}]"
             match = resolve_name(call.name, list(allowed), f"{path}.name", "action")
@@ -63,24 +70,37 @@ class Actions(NextStep):
             if match.name is None:
                 problems.extend(match.problems)
                 continue
-            params, wrong, notes = check_params(allowed[match.name].parameters, call.params, f"{path}.params")
+            params, wrong, notes = check_params(
+                allowed[match.name].parameters, call.params, f"{path}.params"
+            )
             problems.extend(wrong)
             warnings.extend(notes)
             same = match.name == call.name and params == call.params
             calls.append(call if same else ActionCall(name=match.name, params=params))
         problems.extend(_too_many(run, Counter(one.name for one in calls)))
-        return self if calls == self.actions else type(self)(type="Actions", actions=calls), problems, warnings
+        return (
+            self if calls == self.actions else type(self)(type="Actions", actions=calls),
+            problems,
+            warnings,
+        )
 
     def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
         """Keep up to `maxConcurrency` calls under way until all have settled."""
         missing = [index for index in range(len(self.actions)) if f"action.{index}" not in results]
         if missing:
-            return Wait(tuple(self._call(run, index) for index in missing[: run.spec.limits.max_concurrency]))
+            return Wait(
+                tuple(
+                    self._call(run, index) for index in missing[: run.spec.limits.max_concurrency]
+                )
+            )
         outcomes = [results[f"action.{index}"] for index in range(len(self.actions))]
         pairs = list(zip(self.actions, outcomes, strict=True))
         return Done(
             calls=tuple(MadeCall(call.name, call.params, outcome) for call, outcome in pairs),
-            results=tuple(call_result(index + 1, call.name, outcome) for index, (call, outcome) in enumerate(pairs)),
+            results=tuple(
+                call_result(index + 1, call.name, outcome)
+                for index, (call, outcome) in enumerate(pairs)
+            ),
         )
 
     def _call(self, run: RunState, index: int) -> RunAction:
@@ -104,5 +124,11 @@ def _too_many(run: RunState, asked: Counter[str]) -> list[Problem]:
             continue
         left = action.max_calls - run.calls.get(name, 0)
         if times > left:
-            problems.append(Problem("nextStep.actions", f"{name} may be called {left} more time(s)", f"{times} calls"))
+            problems.append(
+                Problem(
+                    "nextStep.actions",
+                    f"{name} may be called {left} more time(s)",
+                    f"{times} calls",
+                )
+            )
     return problems

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from loopagent.core.people import question
-from loopagent.core.problems import Problem
 from loopagent.core.steps import Done, NextStep, Wait
 
 
@@ -18,7 +17,8 @@ if TYPE_CHECKING:
 
 class Chat(NextStep):
     """Say or ask something: the reply's `message` is shown, with its `responseForm` if it has one, and the run waits
-    for the answer."""
+    for the answer.
+    """
 
     type: Literal["Chat"]
     example: ClassVar[dict[str, Any]] = {

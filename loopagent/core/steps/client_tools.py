@@ -10,7 +10,12 @@ from loopagent.core.protocol.base import Params, Wire
 from loopagent.core.steps import NextStep
 
 
-CASINGS = {"Name": "name", "Params": "params", "TimeoutMs": "timeoutMs", "Description": "description"}
+CASINGS = {
+    "Name": "name",
+    "Params": "params",
+    "TimeoutMs": "timeoutMs",
+    "Description": "description",
+}
 
 
 class ClientToolCall(Wire):
@@ -48,5 +53,8 @@ class ClientTools(NextStep):
     runs: ClassVar = False
     example: ClassVar[dict[str, Any]] = {
         "taskComplete": False,
-        "nextStep": {"type": "ClientTools", "clientTools": [{"name": "open-map", "params": {"city": "Porto"}}]},
+        "nextStep": {
+            "type": "ClientTools",
+            "clientTools": [{"name": "open-map", "params": {"city": "Porto"}}],
+        },
     }

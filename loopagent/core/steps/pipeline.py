@@ -19,6 +19,12 @@ class Pipeline(NextStep):
         "taskComplete": False,
         "nextStep": {
             "type": "Pipeline",
-            "pipeline": {"steps": [{"tool": "list-orders", "with": {}}, {"where": "total > 100"}, {"count": True}]},
+            "pipeline": {
+                "steps": [
+                    {"tool": "list-orders", "with": {}},
+                    {"where": "total > 100"},
+                    {"count": True},
+                ]
+            },
         },
     }

@@ -46,4 +46,6 @@ class Retry(NextStep):
         found = results.get("message")
         if found is None:
             return Wait((ReadMessage(f"{run.turn}:message", self.message_index),))
-        return Done(results=(call_result(1, f"message #{self.message_index}", found),), progress=False)
+        return Done(
+            results=(call_result(1, f"message #{self.message_index}", found),), progress=False
+        )

@@ -27,5 +27,8 @@ class Skill(NextStep):
     runs: ClassVar = False
     example: ClassVar[dict[str, Any]] = {
         "taskComplete": False,
-        "nextStep": {"type": "Skill", "skills": [{"name": "budgeting", "reason": "The task is about a budget."}]},
+        "nextStep": {
+            "type": "Skill",
+            "skills": [{"name": "budgeting", "reason": "The task is about a budget."}],
+        },
     }

@@ -44,12 +44,14 @@ class SubAgent(NextStep):
         "taskComplete": False,
         "nextStep": {
             "type": "Sub-Agent",
-            "subAgents": [{"name": "researcher", "message": "Find three sources.", "terminateAfter": False}],
+            "subAgents": [
+                {"name": "researcher", "message": "Find three sources.", "terminateAfter": False}
+            ],
         },
     }
 
     @model_validator(mode="after")
-    def _any_work(self) -> "SubAgent":
+    def _any_work(self) -> SubAgent:
         if not self.sub_agents and self.sub_agent is None:
             message = "needs subAgents or subAgent"
             raise ValueError(message)

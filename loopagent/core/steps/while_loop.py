@@ -21,6 +21,9 @@ class While(NextStep):
         "taskComplete": False,
         "nextStep": {
             "type": "While",
-            "while": {"condition": "payload.status != 'done'", "action": {"name": "poll", "params": {}}},
+            "while": {
+                "condition": "payload.status != 'done'",
+                "action": {"name": "poll", "params": {}},
+            },
         },
     }

@@ -1,0 +1,6 @@
+"""`python -m loopagent`: the command line."""
+
+from loopagent.cli import main
+
+
+main()
