@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,14 +20,15 @@ from loopagent.agent import Agent
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.effects import AskHuman
 from loopagent.core.events import Answer, CancelRequested, Delivery, Event, MessagePosted, Settled
-from loopagent.core.jsonable import NotJsonError, to_jsonable
-from loopagent.core.loop_state import LoopState, ask_public, loop_state
+from loopagent.core.loop_state import loop_state
 from loopagent.core.outcome import Outcome
-from loopagent.core.people import read_answer, request_id
-from loopagent.core.schema_check import schema_problems
+from loopagent.core.people import read_answer
 from loopagent.core.state import RunState
 from loopagent.core.text import clean_json, clean_text
 from loopagent.errors import ConfigError, RequestError
+from loopagent.intake import check_seen, not_open, with_limits
+from loopagent.intake import message as checked_message
+from loopagent.intake import payload as checked_payload
 from loopagent.models import open_model
 from loopagent.ports import Model, RequestRow, RunRow, Snapshot, Store
 from loopagent.runtime.attempts import RetryPolicy
@@ -36,6 +37,7 @@ from loopagent.runtime.engine import Engine
 from loopagent.runtime.invoke import Invoker
 from loopagent.runtime.leases import Leases, owner_name
 from loopagent.runtime.perform import Performer
+from loopagent.runview import RunView
 from loopagent.stores import open_store
 
 
@@ -43,42 +45,6 @@ TERMINAL = frozenset({"run.completed", "run.failed", "run.cancelled"})
 PAGE = 1000
 POLL_SECONDS = 1.0
 DEFAULT_MODEL_VARIABLE = "LOOPAGENT_MODEL"
-
-
-@dataclass(frozen=True, slots=True)
-class RunView:
-    """A run as callers see it."""
-
-    state: RunState
-    seq: int
-    loop: LoopState
-
-    @property
-    def id(self) -> str:
-        """The run's id."""
-        return self.state.id
-
-    def public(self) -> dict[str, Any]:
-        """The run as camelCase JSON; its loop state is in every answer."""
-        state = self.state
-        result = state.result
-        return {
-            "id": state.id,
-            "rootRunId": state.root_id,
-            "agent": state.spec.name,
-            "model": state.model,
-            "status": state.status,
-            "state": self.loop.public(),
-            "turn": state.turn,
-            "payload": state.payload,
-            "message": result.message if result else None,
-            "reason": result.reason if result else None,
-            "commands": list(result.commands) if result else [],
-            "requests": [ask_public(state, one) for one in state.asks],
-            "usage": state.usage.public(),
-            "activeSeconds": round(state.active_ms / 1000.0, 3),
-            "seq": self.seq,
-        }
 
 
 class App:
@@ -207,16 +173,16 @@ class App:
             raise RequestError(
                 "unknown_agent", f"There is no agent {agent!r}; known: {listed}.", status=404
             )
-        spec = _with_limits(known.spec, limits)
+        spec = with_limits(known.spec, limits)
         run_id = f"run_{secrets.token_hex(8)}"
         state = RunState(
             id=run_id,
             root_id=run_id,
             spec=spec,
             model=self._choose_model(spec, model),
-            payload=_payload(known, payload),
+            payload=checked_payload(known, payload),
         )
-        await self.engine.create(state, _message(message, spec), by=by, metadata=metadata)
+        await self.engine.create(state, checked_message(message, spec), by=by, metadata=metadata)
         return await self.get(run_id)
 
     async def answer(
@@ -262,8 +228,8 @@ class App:
         def decide(state: RunState) -> list[Event]:
             ask = state.pending.get(effect_id)
             if not isinstance(ask, AskHuman):
-                raise _not_open(stored)
-            _check_seen(ask, revision, content_hash)
+                raise not_open(stored)
+            check_seen(ask, revision, content_hash)
             body, problems = read_answer(ask, given)
             if problems:
                 errors = [
@@ -308,7 +274,11 @@ class App:
                     retryable=True,
                 )
             partial = self.engine.partial(run_id) if delivery == "steer" else ""
-            return [MessagePosted(_message(text, state.spec), self._clock(), delivery, by, partial)]
+            return [
+                MessagePosted(
+                    checked_message(text, state.spec), self._clock(), delivery, by, partial
+                )
+            ]
 
         await self.engine.deliver(run_id, decide)
         return await self.get(run_id)
@@ -489,75 +459,6 @@ class App:
         return known.actions.get(name) if known is not None else None
 
 
-def _with_limits(spec: AgentSpec, limits: dict[str, Any] | None) -> AgentSpec:
-    if not limits:
-        return spec
-    try:
-        merged = spec.limits.model_validate({**spec.limits.model_dump(by_alias=True), **limits})
-    except ValueError as error:
-        raise RequestError("invalid_limits", f"The limits are not valid: {error}") from error
-    return spec.model_copy(update={"limits": merged})
-
-
-def _message(text: str, spec: AgentSpec) -> str:
-    most = spec.limits.max_message_chars
-    if not text.strip():
-        raise RequestError(
-            "invalid_message",
-            "The message is empty.",
-            errors=[{"pointer": "/message", "detail": "empty"}],
-        )
-    if len(text) > most:
-        raise RequestError(
-            "invalid_message", f"The message has {len(text)} characters; at most {most} are taken."
-        )
-    return clean_text(text)
-
-
-def _payload(agent: Agent[Any], given: Any) -> Any:
-    """The payload a run starts with: the caller's or the agent's, as plain JSON."""
-    spec = agent.spec
-    if given is None:
-        initial = spec.payload.initial
-        return {} if initial is None else initial
-    try:
-        payload = to_jsonable(given)
-    except NotJsonError as error:
-        raise RequestError("invalid_payload", f"The payload is not JSON: {error}") from error
-    schema = agent.input_schema
-    problems = schema_problems(schema, payload, "payload") if schema is not None else []
-    if problems:
-        errors = [
-            {"pointer": "/" + one.path.replace(".", "/"), "detail": one.message} for one in problems
-        ]
-        raise RequestError(
-            "invalid_payload", "The payload does not fit the agent's schema.", errors=errors
-        )
-    return payload
-
-
-def _not_open(stored: RequestRow) -> RequestError:
-    if stored.status == "cancelled":
-        return RequestError(
-            "gone", "The request was closed: its run no longer needs an answer.", status=410
-        )
-    if stored.status == "expired":
-        return RequestError("gone", "The request has expired.", status=410)
-    said = (stored.resolution or {}).get("decision", "answered")
-    return RequestError(
-        "already_resolved", f"The request was answered already: {said}.", status=409
-    )
-
-
-def _check_seen(ask: AskHuman, revision: int | None, content_hash: str | None) -> None:
-    stale_revision = revision is not None and revision != ask.revision
-    stale_content = content_hash is not None and content_hash != ask.content_hash
-    if stale_revision or stale_content:
-        raise RequestError(
-            "stale", "The request has changed since it was shown; look at it again.", status=409
-        )
-
-
 def _gap(events: list[dict[str, Any]], after: int) -> bool:
     """Whether stored events between `after` and these were missed."""
     first = next((one["seq"] for one in events if "seq" in one and one["seq"] > after), None)
@@ -568,4 +469,4 @@ def _ephemeral(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [one for one in events if "seq" not in one]
 
 
-__all__ = ["App", "RunView", "request_id"]
+__all__ = ["App", "RunView"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from loopagent.models.faults import complaint_in, kind_of
 from loopagent.models.http import Arrival, HttpSettings, Wire, clean_key
 from loopagent.models.prices import cost_usd
-from loopagent.models.values import count, is_list, mapping
+from loopagent.models.values import count, is_list, joined, mapping
 from loopagent.ports import ChatMessage, Finish, ModelReply, ModelRequest, Usage
 
 
@@ -160,7 +160,7 @@ class MessageCollector:
     @property
     def text(self) -> str:
         """Reply text so far."""
-        return "".join(self._parts)
+        return joined(self._parts)
 
     @property
     def complete(self) -> bool:
@@ -222,7 +222,7 @@ class MessageCollector:
             text=self.text,
             finish=_FINISH.get(self._finish or "", "unknown"),
             refusal=self._explanation if self._finish == "refusal" else None,
-            reasoning="".join(self._thinking) or None,
+            reasoning=joined(self._thinking) or None,
             usage=self.usage,
             model=self._model or model,
             request_id=arrival.request_id or self._id,

@@ -17,6 +17,7 @@ import httpx2
 
 from loopagent.errors import ConfigError, ModelError, ModelErrorKind
 from loopagent.models.faults import complaint_of, fault, kind_of, retry_after_seconds
+from loopagent.models.values import joined, split_half
 
 
 if TYPE_CHECKING:
@@ -337,6 +338,7 @@ class _Intake:
         self._on_delta = on_delta
         self._clock = clock
         self._bounds = bounds
+        self._half = ""
         self.first_at: float | None = None
 
     async def drain(self, pieces: AsyncIterator[bytes]) -> None:
@@ -355,9 +357,10 @@ class _Intake:
                 self._wind(self._bounds.drain_seconds)
         elif text is not None:
             self._wind(self._bounds.first_token_seconds)
+        text, self._half = split_half(self._half + (text or ""))
         if text:
             self.first_at = self.first_at or time.perf_counter()
-            await _emit(self._on_delta, text)
+            await _emit(self._on_delta, joined([text]))
 
     def _wind(self, seconds: float) -> None:
         if not self._clock.expired():

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from loopagent.models.faults import complaint_in, kind_of
 from loopagent.models.http import Arrival, HttpSettings, Wire, clean_key
 from loopagent.models.prices import cost_usd
-from loopagent.models.values import count, is_list, mapping, merged, text_in
+from loopagent.models.values import count, dollars, is_list, joined, mapping, merged, text_in
 from loopagent.ports import Finish, ModelReply, ModelRequest, Usage
 
 
@@ -80,7 +80,8 @@ class OpenAIModel:
     ) -> None:
         self.name = name
         self._model = model
-        self._official = urlsplit(base_url).hostname == urlsplit(OFFICIAL_URL).hostname
+        host = urlsplit(base_url).hostname or ""
+        self._official = f".{host}".endswith(".api.openai.com")  # regional addresses too
         self._json_mode = (
             ("schema" if self._official else "object") if json_mode == "auto" else json_mode
         )
@@ -184,7 +185,7 @@ class ChatCollector:
     @property
     def text(self) -> str:
         """Reply text so far."""
-        return "".join(self._parts)
+        return joined(self._parts)
 
     @property
     def complete(self) -> bool:
@@ -220,12 +221,12 @@ class ChatCollector:
     def reply(self, arrival: Arrival, model: str) -> ModelReply:
         """The finished reply; `model` names it when the server did not."""
         finish: Finish = _FINISH.get(self._finish or "", "unknown")
-        refusal = "".join(self._refusal) or None
+        refusal = joined(self._refusal) or None
         return ModelReply(
             text=self.text,
             finish="refusal" if refusal and finish in {"stop", "unknown"} else finish,
             refusal=refusal,
-            reasoning="".join(self._reasoning) or None,
+            reasoning=joined(self._reasoning) or None,
             usage=self.usage,
             model=self._model or model,
             request_id=arrival.request_id or self._id,
@@ -273,14 +274,11 @@ def usage_of(usage: dict[str, Any]) -> Usage:
     """Tokens from a `usage` object; detail objects may be null or missing."""
     given = mapping(usage.get("prompt_tokens_details"))
     made = mapping(usage.get("completion_tokens_details"))
-    cost = usage.get("cost")
     return Usage(
         input_tokens=count(usage.get("prompt_tokens")),
         cached_tokens=count(given.get("cached_tokens"))
         or count(usage.get("prompt_cache_hit_tokens")),
         output_tokens=count(usage.get("completion_tokens")),
         reasoning_tokens=count(made.get("reasoning_tokens")),
-        cost_usd=float(cost)
-        if isinstance(cost, (int, float)) and not isinstance(cost, bool)
-        else None,
+        cost_usd=dollars(usage.get("cost")),
     )

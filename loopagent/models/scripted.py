@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loopagent.errors import ConfigError, ModelError
 from loopagent.models.faults import Complaint, fault, kind_of
-from loopagent.models.script import BadEntryError, ScriptEntry, entry_of, read_script
+from loopagent.models.script import BadEntryError, ScriptEntry, ScriptError, entry_of, read_script
 from loopagent.ports import ChatMessage, ModelReply, ModelRequest
 
 
@@ -126,7 +126,9 @@ class ScriptedModel:
         conversation = request.cache_key or ""
         # Ids of child runs are paths under the id of the root run.
         run = conversation.split("/", 1)[0] if self._per_run else ""
-        position = self._positions.setdefault(run, _Position(self._entries))
+        position = self._positions.get(run)
+        if position is None:
+            position = self._positions[run] = _Position(self._entries)
         self._positions.move_to_end(run)
         if len(self._positions) > self._keep_runs:
             self._positions.popitem(last=False)
@@ -147,7 +149,7 @@ class ScriptedModel:
             if isawaitable(wait):
                 await wait
         if entry.error is not None:
-            raise self._failure(entry)
+            raise self._failure(entry.error, entry.text)
         return ModelReply(
             text=entry.text,
             finish=entry.finish,
@@ -157,10 +159,7 @@ class ScriptedModel:
             total_ms=entry.delay_ms,
         )
 
-    def _failure(self, entry: ScriptEntry) -> ModelError:
-        planned = entry.error
-        if planned is None:
-            raise AssertionError(entry)
+    def _failure(self, planned: ScriptError, partial: str) -> ModelError:
         kind = planned.kind or kind_of(planned.status, Complaint(planned.message))
         error = fault(
             self.name,
@@ -169,7 +168,7 @@ class ScriptedModel:
             status=planned.status,
             retry_after=planned.retry_after_seconds,
         )
-        error.partial = entry.text
+        error.partial = partial
         return error
 
 

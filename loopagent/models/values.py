@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, TypeGuard, cast
 
@@ -20,6 +21,26 @@ def count(value: Any) -> int:
     """The value as a number of tokens; 0 for anything that is none."""
     usable = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e15  # noqa: PLR2004
     return int(value) if usable else 0
+
+
+def dollars(value: Any) -> float | None:
+    """The value as an amount of money; None for anything that is none."""
+    usable = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9  # noqa: PLR2004
+    return float(value) if usable else None
+
+
+def joined(pieces: Iterable[str]) -> str:
+    """The pieces as one text; halves of a character that came in two pieces are put together again."""
+    text = "".join(pieces)
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def split_half(text: str) -> tuple[str, str]:
+    """The text, and the first half of a character that it may end with."""
+    half = text[-1:]
+    return (text[:-1], half) if "\ud800" <= half <= "\udbff" else (text, "")
 
 
 def text_in(content: Any) -> str:

@@ -67,7 +67,8 @@ class Performer:
         try:
             return await self._kinds[type(effect)](live, effect, report)
         except ModelError as error:
-            return Outcome.failed(error.kind, str(error))
+            spent = [{"kind": error.kind, "usage": error.usage}] if error.usage else []
+            return Outcome.failed(error.kind, str(error)).with_value({"attempts": spent})
 
     async def aclose(self) -> None:
         """Close the models that were opened."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from loopagent.core.facts import Fact
 from loopagent.core.state import RunState
-from loopagent.errors import ConflictError
+from loopagent.errors import ConflictError, StoreError
 from loopagent.ports import Store
 from loopagent.testing.store_samples import CREATED_AT, SampleRun, refused, same, stored
 
@@ -68,6 +68,35 @@ async def check_commit_unknown(store: Store) -> None:
     run.begin()
     await refused(store.commit(run.turn()), ConflictError, "a commit to an unknown run")
     same(await store.load("run-1"), None, "the unknown run")
+
+
+async def check_orphan(store: Store) -> None:
+    """A child of a run that does not exist is refused."""
+    parent = SampleRun("nobody")
+    child = SampleRun("child", parent=parent)
+    await refused(store.create(child.begin()), StoreError, "a child of an unknown run")
+    same(await store.load("child"), None, "the refused child")
+
+
+async def check_not_json(store: Store) -> None:
+    """What is not JSON is refused, and nothing of the commit is kept."""
+    broken = SampleRun("run-1").begin()
+    call = store.create(broken, metadata={"team": object()})
+    await refused(call, StoreError, "metadata that is not JSON")
+    same(await store.load("run-1"), None, "the refused run")
+    run = await stored(store, "run-1")
+    before = run.state
+    fact = Fact("request.created", "engine", {"requestId": "run-1:1", "subject": object()})
+    await refused(store.commit(run.next(facts=(fact,))), StoreError, "a fact that is not JSON")
+    await is_at(store, before, version=1, seq=2)
+
+
+async def check_unknown_request(store: Store) -> None:
+    """Closing a request that was never put changes nothing but the run."""
+    run = await stored(store, "run-1")
+    await store.commit(run.close("1:chat"))
+    await is_at(store, run.state, version=2, seq=3)
+    same(await store.request(run.request_id("1:chat")), None, "the request")
 
 
 async def check_race(store: Store) -> None:

@@ -226,8 +226,11 @@ async def check_answers(store: Store) -> None:
     same(await store.remember("key", second, at=1001.0), first, "the second answer")
     same(await store.recall("key"), first, "the kept answer")
     same(await store.remember("other", second, at=1001.0), second, "an answer of another key")
+    for number in range(30):
+        await store.remember(f"key-{number}", first, at=2000.0 + number)
     much_later = 1000.0 + 366 * 86_400
-    same(await store.remember("key", second, at=much_later), second, "an answer a year later")
+    same(await store.remember("key-29", second, at=much_later), second, "an answer a year later")
+    same(await store.recall("key"), None, "an answer that was kept for a year")
 
 
 # ---------------------------------------------------------------------- deletion

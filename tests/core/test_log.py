@@ -3,6 +3,7 @@
 import hashlib
 import zlib
 from contextlib import suppress
+from typing import TypeVar
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,8 @@ from loopagent.core.outcome import ErrorInfo, Outcome
 from loopagent.core.state import Message
 from loopagent.errors import CorruptError
 
+
+T = TypeVar("T")
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 floats = st.floats(allow_nan=False)
@@ -53,7 +56,7 @@ messages = st.builds(
 )
 
 
-def tuples(one):
+def tuples(one: st.SearchStrategy[T]) -> st.SearchStrategy[tuple[T, ...]]:
     return st.lists(one, max_size=3).map(tuple)
 
 
@@ -212,4 +215,9 @@ def test_format_1_stays_as_it_is():
 
 
 DIGEST = "bfd3f1e3a605f432d3e56d6e073af3254fe02f90cfeb6e39fbdac4d705be55c4"
-WRITTEN = ""
+WRITTEN = (
+    "018b3634373536b734343231d4333432363135432da6cc894b607ef9e50aa0f45dac006c82e52a98eb81ed23"
+    "dfb9e5f945d9184e06190d649983ca745859919c082a6273e0fe219cce53800535d218095a6a373432302722"
+    "c19b189294e22d0c8df48c4c294af4832784f1e43d0c470265c9c88e904840cd922686c0c03427251f9a6366"
+    "4490a7513223c89920ff82b5839aac10cf2a81ed82e45373e48c6a684254561d3491651e1b1b0b00"
+)

@@ -183,6 +183,9 @@ class FakeProvider:
             await answer.html(
                 200, "<html><head><title>Sign in</title></head><body>Welcome</body></html>"
             )
+        elif name == "cut-500":
+            await answer.begin(500, "application/json")
+            await answer.push(b'{"error": {"mess')
         elif name == "error-in-ok":
             await answer.json(200, wire.error(200, "upstream is overloaded", "server_error"))
         elif name in {"hang", "slow-whole"}:
@@ -198,43 +201,22 @@ class FakeProvider:
             await answer.json(200, wire.whole(said, name), {"x-request-id": "req-7"})
 
     async def _stream(self, wire: Format, answer: Answer, said: Said, name: str) -> None:
-        start, body = wire.start(said, name), wire.body(said, name)
-        end, mark = wire.end(said, name), wire.mark()
-        half = body[: len(body) // 2]
+        parts = Parts(
+            wire.start(said, name), wire.body(said, name), wire.end(said, name), wire.mark()
+        )
+        broken = {
+            "nochoices": sse(wire.empty(said, name)),
+            "badjson": sse('{"choices": [{"del'),
+            "sse-err": sse(wire.error(200, "the engine stopped", "server_error"), "error"),
+        }
         await answer.begin(200, "text/event-stream", {"x-request-id": "req-7"})
-        if name == "keepalive":
-            for _ in range(300):
-                await answer.push(b": still here\n\n")
-                await self._pause(0.05)
-        elif name == "nochoices":
-            await answer.push(sse(wire.empty(said, name)), *mark)
-        elif name == "badjson":
-            await answer.push(*start, *half, sse('{"choices": [{"del'))
-        elif name == "sse-err":
-            error = wire.error(200, "the engine stopped", "server_error")
-            await answer.push(*start, *half, sse(error, "error"))
-        elif name == "stall":
-            await answer.push(*start, *half)
-            await self._pause(STALL_SECONDS)
-        elif name == "late-end":
-            await answer.push(*start, *body, end[0])
-            await self._pause(STALL_SECONDS)
-        elif name == "flood":
-            for _ in range(100):
-                await answer.push(b"".join(body * 100))
-                await asyncio.sleep(0)
-        elif name == "cut":
-            await answer.push(*start, *half)
-            return  # no last chunk: the connection is closed in the middle
-        elif name == "eof":
-            await answer.push(*start, *half)
-        elif name in {"slow", "watch"}:
-            for piece in [*start, *body, *end, *mark]:
+        for piece in STREAMS.get(name, Parts.whole)(parts, broken.get(name, b"")):
+            if isinstance(piece, bytes):
                 await answer.push(piece)
-                await self._pause(0.02)
-        else:
-            await answer.push(*start, *body, *end, *([] if name == "nodone" else mark))
-        await answer.finish()
+            else:
+                await self._pause(piece)
+        if name != "cut":  # without a last chunk the connection is closed in the middle
+            await answer.finish()
 
     async def _pause(self, seconds: float) -> None:
         try:
@@ -265,6 +247,39 @@ class FakeProvider:
         connection = writer.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         writer.transport.abort()
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The events of a good stream, for faults to be made of."""
+
+    start: list[bytes]
+    body: list[bytes]
+    end: list[bytes]
+    mark: list[bytes]
+
+    @property
+    def half(self) -> list[bytes]:
+        return self.start + self.body[: len(self.body) // 2]
+
+    def whole(self, _: bytes) -> list[bytes | float]:
+        return [*self.start, *self.body, *self.end, *self.mark]
+
+
+STREAMS: dict[str, Callable[[Parts, bytes], list[bytes | float]]] = {
+    "keepalive": lambda _, __: [b": still here\n\n", 0.05] * 300,
+    "nochoices": lambda parts, event: [event, *parts.mark],
+    "badjson": lambda parts, event: [*parts.half, event],
+    "sse-err": lambda parts, event: [*parts.half, event],
+    "stall": lambda parts, _: [*parts.half, STALL_SECONDS],
+    "late-end": lambda parts, _: [*parts.start, *parts.body, parts.end[0], STALL_SECONDS],
+    "flood": lambda parts, _: [b"".join(parts.body * 100), 0.001] * 100,
+    "cut": lambda parts, _: list(parts.half),
+    "eof": lambda parts, _: list(parts.half),
+    "slow": lambda parts, _: [one for piece in parts.whole(b"") for one in (piece, 0.02)],
+    "nodone": lambda parts, _: [*parts.start, *parts.body, *parts.end],
+}
+"""What a stream is made of in each scenario: events, and pauses in seconds between them."""
 
 
 class Answer:
@@ -300,12 +315,12 @@ class Answer:
 
 
 async def _read(receive: Receive) -> bytes:
-    body = b""
+    body = bytearray()
     while True:
         message = await receive()
         body += message.get("body", b"")
         if not message.get("more_body"):
-            return body
+            return bytes(body)
 
 
 FAILURES: dict[str, tuple[int, str, str, dict[str, str]]] = {
@@ -344,28 +359,14 @@ SAID: dict[str, Said] = {
     "nulls": Said(null_details=True),
 }
 """Scenarios that reply. All other names reply as usual, some with a fault of the wire."""
-SCENARIOS = (
-    *FAILURES,
-    *SAID,
-    "ok",
-    "script",
+WIRE_FAULTS = (
     "html",
     "error-in-ok",
+    "cut-500",
     "hang",
     "slow-whole",
     "no-stream",
     "badjson",
-)
-SCENARIOS += (
     "nochoices",
-    "keepalive",
-    "sse-err",
-    "stall",
-    "late-end",
-    "flood",
-    "cut",
-    "eof",
-    "slow",
-    "watch",
 )
-SCENARIOS += ("nodone", "rst", "rst0")
+SCENARIOS = ("ok", "script", "rst", "rst0", *WIRE_FAULTS, *STREAMS, *FAILURES, *SAID)

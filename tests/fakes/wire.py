@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 
 REPLY = '{"taskComplete": true, "message": "Olá from the fake provider: everything is done."}'
@@ -28,12 +28,12 @@ class Said:
     @property
     def pieces(self) -> list[str]:
         """The text in small pieces, cut without regard for words."""
-        return [self.text[at : at + 7] for at in range(0, len(self.text), 7)]
+        return [self.text[at : at + 8] for at in range(0, len(self.text), 8)]
 
 
 def sse(data: Any, event: str = "") -> bytes:
     """One server-sent event."""
-    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    text = data if isinstance(data, str) else json.dumps(data)
     head = f"event: {event}\n" if event else ""
     return f"{head}data: {text}\n\n".encode()
 
@@ -97,8 +97,8 @@ class ChatFormat:
 class MessagesFormat:
     """Anthropic's Messages API."""
 
-    STOPS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
-    CODES = {
+    STOPS: ClassVar = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
+    CODES: ClassVar = {
         "rate_limit_exceeded": "rate_limit_error",
         "insufficient_quota": "billing_error",
         "server_error": "overloaded_error",
@@ -177,7 +177,7 @@ class MessagesFormat:
             for piece in pieces
         ]
         return [
-            sse(event, event["type"])
+            sse(event, str(event["type"]))
             for event in [{**first, "content_block": {"type": kind, kind: ""}}, *deltas, last]
         ]
 

@@ -62,17 +62,37 @@ def make_project(folder: Path) -> Path:
         (folder / name).mkdir(parents=True)
     (folder / "actions" / "tools.py").write_text(ACTIONS)
     for name, lines in SCRIPTS.items():
-        (folder / "agents" / f"{name}.agent.yaml").write_text(AGENT.format(name=name).replace("../", ""))
+        (folder / "agents" / f"{name}.agent.yaml").write_text(
+            AGENT.format(name=name).replace("../", "")
+        )
         (folder / "scripts" / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
     return folder
 
 
 @contextmanager
-def serving(project: Path, db: Path, **env: str) -> Iterator[tuple[httpx2.Client, subprocess.Popen[str]]]:
+def serving(
+    project: Path, db: Path, **env: str
+) -> Iterator[tuple[httpx2.Client, subprocess.Popen[str]]]:
     """A client of a server process; the process is stopped at the end."""
-    command = [sys.executable, "-m", "loopagent", "serve", "--project", str(project), "--port", "0", "--db", str(db)]
+    command = [
+        sys.executable,
+        "-m",
+        "loopagent",
+        "serve",
+        "--project",
+        str(project),
+        "--port",
+        "0",
+        "--db",
+        str(db),
+    ]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT, env={**os.environ, **env}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, **env},
     )
     assert process.stdout is not None
     line = process.stdout.readline()

@@ -31,13 +31,17 @@ def client(folder: Path) -> Iterator[httpx2.Client]:
 
 
 def start(client: httpx2.Client, agent: str, **more: Any) -> Json:
-    answer = client.post("/runs", params={"wait": 10}, json={"agent": agent, "message": "Go.", **more})
+    answer = client.post(
+        "/runs", params={"wait": 10}, json={"agent": agent, "message": "Go.", **more}
+    )
     assert answer.status_code == 201, answer.text
     assert answer.headers["location"].endswith(answer.json()["id"])
     return answer.json()
 
 
-def read(client: httpx2.Client, url: str, last: str | None = None, most: int = 1000) -> list[tuple[str | None, Json]]:
+def read(
+    client: httpx2.Client, url: str, last: str | None = None, most: int = 1000
+) -> list[tuple[str | None, Json]]:
     """Events of a stream: id and data."""
     found: list[tuple[str | None, Json]] = []
     headers = {"Last-Event-ID": last} if last else {}
@@ -74,12 +78,16 @@ def test_the_stream_resumes_exactly(client: httpx2.Client) -> None:
     reset = read(client, f"/runs/{run['id']}/stream", last="9999")
     assert reset[0][1]["type"] == "stream.reset"
     assert [number for number, _ in reset[1:]] == [number for number, _ in whole]
-    assert client.get(f"/runs/{run['id']}/stream", headers={"Last-Event-ID": "x"}).status_code == 400
+    assert (
+        client.get(f"/runs/{run['id']}/stream", headers={"Last-Event-ID": "x"}).status_code == 400
+    )
 
 
 def test_create_and_stream_shows_the_message_as_it_grows(client: httpx2.Client) -> None:
     events: list[Json] = []
-    with client.stream("POST", "/runs/stream", json={"agent": "looker", "message": "Go."}) as response:
+    with client.stream(
+        "POST", "/runs/stream", json={"agent": "looker", "message": "Go."}
+    ) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
         for line in response.iter_lines():
             if line.startswith("data: "):
@@ -92,7 +100,11 @@ def test_create_and_stream_shows_the_message_as_it_grows(client: httpx2.Client) 
 def test_an_approval_by_its_exact_content_and_only_once(client: httpx2.Client) -> None:
     run = start(client, "mailer")
     ask = run["state"]["ask"]
-    assert (run["state"]["state"], ask["kind"], ask["primary"]["decision"]) == ("interactive", "approval", "approve")
+    assert (run["state"]["state"], ask["kind"], ask["primary"]["decision"]) == (
+        "interactive",
+        "approval",
+        "approve",
+    )
     request = client.get(f"/requests/{ask['requestId']}").json()
     assert request["body"]["subject"]["params"] == {"to": "ann"}
     url = f"/requests/{ask['requestId']}/answer"
@@ -101,7 +113,11 @@ def test_an_approval_by_its_exact_content_and_only_once(client: httpx2.Client) -
     wrong = client.post(url, json={"decision": "approve", "edited": {"to": 5}})
     assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_answer")
     assert client.get("/requests").json()["requests"]
-    body = {"decision": "approve", "edited": {"to": "bob"}, "contentHash": request["body"]["contentHash"]}
+    body = {
+        "decision": "approve",
+        "edited": {"to": "bob"},
+        "contentHash": request["body"]["contentHash"],
+    }
     assert client.post(url, json=body).status_code == 200
     late = client.post(url, json=body)
     assert (late.status_code, late.json()["code"]) == (409, "already_resolved")
@@ -116,8 +132,13 @@ def test_an_approval_by_its_exact_content_and_only_once(client: httpx2.Client) -
 def test_cancel_really_stops_and_closes_requests(client: httpx2.Client) -> None:
     run = start(client, "mailer")
     request = run["requests"][0]["requestId"]
-    assert client.post(f"/runs/{run['id']}/cancel", json={"reason": "no"}).json()["status"] == "cancelled"
-    assert client.post(f"/requests/{request}/answer", json={"decision": "approve"}).status_code == 410
+    assert (
+        client.post(f"/runs/{run['id']}/cancel", json={"reason": "no"}).json()["status"]
+        == "cancelled"
+    )
+    assert (
+        client.post(f"/requests/{request}/answer", json={"decision": "approve"}).status_code == 410
+    )
     slow = client.post("/runs", json={"agent": "sleeper", "message": "Go."}).json()
     started = time.monotonic()
     assert client.post(f"/runs/{slow['id']}/cancel").json()["status"] == "cancelled"
@@ -141,7 +162,9 @@ def test_the_same_key_gets_the_same_answer(client: httpx2.Client) -> None:
     answers = [client.post("/runs", json=body, headers={"Idempotency-Key": "k1"}) for _ in range(3)]
     assert len({one.json()["id"] for one in answers}) == 1
     assert [one.headers.get("idempotency-replayed") for one in answers] == [None, "true", "true"]
-    other = client.post("/runs", json={**body, "message": "Twice."}, headers={"Idempotency-Key": "k1"})
+    other = client.post(
+        "/runs", json={**body, "message": "Twice."}, headers={"Idempotency-Key": "k1"}
+    )
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
 
 
@@ -150,7 +173,13 @@ BAD: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/runs", {"agent": "looker"}, 422, "invalid_request"),
     ("POST", "/runs", {"agent": "looker", "message": "   "}, 422, "invalid_message"),
     ("POST", "/runs", {"agent": "looker", "message": "x", "paylod": {}}, 422, "invalid_request"),
-    ("POST", "/runs", {"agent": "looker", "message": "x", "limits": {"maxTurns": 0}}, 422, "invalid_limits"),
+    (
+        "POST",
+        "/runs",
+        {"agent": "looker", "message": "x", "limits": {"maxTurns": 0}},
+        422,
+        "invalid_limits",
+    ),
     ("POST", "/runs", {"agent": "looker", "message": "x", "model": "nope"}, 422, "no_model"),
     ("GET", "/runs/run_nope", None, 404, "unknown_run"),
     ("GET", "/runs?cursor=%00", None, 400, "bad_cursor"),
@@ -168,17 +197,27 @@ BAD: list[tuple[str, str, Any, int, str]] = [
 def test_bad_requests_are_problems(
     client: httpx2.Client, method: str, url: str, body: Any, status: int, code: str
 ) -> None:
-    answer = client.request(method, url, json=body) if body is not None else client.request(method, url)
+    answer = (
+        client.request(method, url, json=body) if body is not None else client.request(method, url)
+    )
     problem = answer.json()
-    assert (answer.status_code, problem["code"], problem["status"]) == (status, code, status), problem
+    assert (answer.status_code, problem["code"], problem["status"]) == (status, code, status), (
+        problem
+    )
     assert answer.headers["content-type"] == "application/problem+json"
     assert problem["detail"]
 
 
 def test_broken_and_large_bodies(client: httpx2.Client) -> None:
-    broken = client.post("/runs", content=b'{"agent": ', headers={"content-type": "application/json"})
+    broken = client.post(
+        "/runs", content=b'{"agent": ', headers={"content-type": "application/json"}
+    )
     assert (broken.status_code, broken.json()["code"]) == (422, "invalid_request")
-    large = client.post("/runs", content=b'{"agent": "' + b"x" * 11_000_000, headers={"content-type": "application/json"})
+    large = client.post(
+        "/runs",
+        content=b'{"agent": "' + b"x" * 11_000_000,
+        headers={"content-type": "application/json"},
+    )
     assert (large.status_code, large.json()["code"]) == (413, "too_large")
 
 
@@ -186,10 +225,16 @@ def test_lists_page_with_cursors(client: httpx2.Client) -> None:
     for _ in range(3):
         start(client, "looker")
     first = client.get("/runs", params={"limit": 2, "agent": "looker"}).json()
-    second = client.get("/runs", params={"limit": 2, "agent": "looker", "cursor": first["nextCursor"]}).json()
+    second = client.get(
+        "/runs", params={"limit": 2, "agent": "looker", "cursor": first["nextCursor"]}
+    ).json()
     ids = [one["id"] for one in (*first["runs"], *second["runs"])]
     assert len(ids) == len(set(ids)) == 4
-    assert {one["name"] for one in client.get("/agents").json()["agents"]} == {"looker", "mailer", "sleeper"}
+    assert {one["name"] for one in client.get("/agents").json()["agents"]} == {
+        "looker",
+        "mailer",
+        "sleeper",
+    }
     assert client.get("/agents/mailer").json()["actions"][1]["effects"] == "external"
 
 
@@ -203,7 +248,11 @@ def test_sigterm_ends_open_streams_and_the_next_start_goes_on(tmp_path: Path) ->
             process.send_signal(signal.SIGTERM)
             assert list(lines)
         assert process.wait(timeout=10) in (0, -signal.SIGTERM)
-    (project / "actions" / "tools.py").write_text((project / "actions" / "tools.py").read_text().replace("asyncio.sleep(seconds)", "asyncio.sleep(0)"))
+    (project / "actions" / "tools.py").write_text(
+        (project / "actions" / "tools.py")
+        .read_text()
+        .replace("asyncio.sleep(seconds)", "asyncio.sleep(0)")
+    )
     with serving(project, db) as (client, process):
         done = client.get(f"/runs/{run['id']}", params={"wait": 15}).json()
         assert (done["status"], done["message"]) == ("completed", "Woke.")
@@ -217,8 +266,14 @@ def test_a_killed_server_loses_nothing(tmp_path: Path) -> None:
         process.wait()
     with serving(project, db) as (client, process):
         request = waiting["requests"][0]["requestId"]
-        assert client.post(f"/requests/{request}/answer", json={"decision": "approve"}).status_code == 200
-        assert client.get(f"/runs/{waiting['id']}", params={"wait": 10}).json()["status"] == "completed"
+        assert (
+            client.post(f"/requests/{request}/answer", json={"decision": "approve"}).status_code
+            == 200
+        )
+        assert (
+            client.get(f"/runs/{waiting['id']}", params={"wait": 10}).json()["status"]
+            == "completed"
+        )
 
 
 def test_a_token_is_needed_where_one_is_set(tmp_path: Path) -> None:
@@ -226,14 +281,21 @@ def test_a_token_is_needed_where_one_is_set(tmp_path: Path) -> None:
     with serving(project, tmp_path / "runs.db", LOOPAGENT_API_TOKEN="s3cret") as (client, _):
         assert client.get("/agents").status_code == 401
         assert client.get("/agents", headers={"Authorization": "Bearer s3cret"}).status_code == 200
-        assert client.get(str(client.base_url).replace("/api/v1/", "/healthz")).json() == {"status": "ok"}
+        assert client.get(str(client.base_url).replace("/api/v1/", "/healthz")).json() == {
+            "status": "ok"
+        }
 
 
 def test_the_server_says_what_is_wrong_with_a_project(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    (project / "agents" / "bad.agent.yaml").write_text("name: Bad Name\nactions: [lok]\nlimit: {}\n")
+    (project / "agents" / "bad.agent.yaml").write_text(
+        "name: Bad Name\nactions: [lok]\nlimit: {}\n"
+    )
     done = subprocess.run(
-        ["python", "-m", "loopagent", "serve", "--project", str(project)], capture_output=True, text=True, check=False
+        ["python", "-m", "loopagent", "serve", "--project", str(project)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2
     assert "bad.agent.yaml:3:1: limit: unknown key; did you mean limits" in done.stderr

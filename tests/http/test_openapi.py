@@ -19,7 +19,12 @@ from schemathesis.specs.openapi.checks import (
 from tests.http.server import make_project, serving
 
 
-CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
 STREAMS = ("/api/v1/runs/stream", "/api/v1/runs/{run_id}/stream")
 
 
@@ -45,7 +50,12 @@ def test_every_route_keeps_its_promises(api: Any, method: str) -> None:
 
 def _hammer(operation: Any) -> None:
     @given(case=operation.as_strategy())
-    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @settings(
+        max_examples=15,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],
+    )
     def send(case: Any) -> None:
         query = case.query if isinstance(case.query, dict) else {}
         query.pop("wait", None)

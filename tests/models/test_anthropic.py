@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -128,7 +129,7 @@ def test_any_conversation_is_fit_to_send(messages: list[ChatMessage]) -> None:
     turns = conversation(messages)
     roles = [turn["role"] for turn in turns]
     assert roles[0] == "user"
-    assert all(one != other for one, other in zip(roles, roles[1:], strict=False))
+    assert all(one != other for one, other in pairwise(roles))
     blocks = [block for turn in turns for block in turn["content"]]
     said = [one.text for one in messages if one.text.strip()]
     assert [block["text"] for block in blocks][len(blocks) - len(said) :] == said

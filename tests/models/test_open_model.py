@@ -180,6 +180,17 @@ def test_importing_is_cheap() -> None:
     assert found.stdout.strip() == "[]"
 
 
+def test_without_the_price_table_nothing_has_a_price() -> None:
+    code = (
+        "import sys; sys.modules['genai_prices'] = None\n"
+        "from loopagent.models.prices import cost_usd\n"
+        "from loopagent.ports import Usage\n"
+        "print(cost_usd('openai:gpt-5-mini', Usage(10, 0, 10)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "None"
+
+
 def test_prices() -> None:
     usage = Usage(input_tokens=1_000_000, output_tokens=100_000)
     plain = cost_usd("openai:gpt-5-mini", usage)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from loopagent.errors import ConfigError, ModelError
 from loopagent.models.http import HttpSettings, SseReader
-from loopagent.models.openai import OpenAIModel, object_rooted
+from loopagent.models.openai import ChatCollector, OpenAIModel, object_rooted, usage_of
 from loopagent.ports import ChatMessage, ModelReply, ModelRequest
 from tests.fakes.provider import FakeProvider
 from tests.fakes.wire import REPLY, Said
@@ -273,8 +274,8 @@ async def test_a_reset_before_any_answer(provider: FakeProvider, *, stream: bool
 
 
 async def test_nobody_listens_at_the_address(provider: FakeProvider) -> None:
+    model = OpenAIModel("test:x", "x", "http://127.0.0.1:1/v1", KEY, settings=FAST)
     with pytest.raises(ModelError) as caught:
-        model = OpenAIModel("test:x", "x", "http://127.0.0.1:1/v1", KEY, settings=FAST)
         await model.generate(REQUEST)
     assert caught.value.kind == "connection"
     assert provider.seen == []
@@ -374,6 +375,35 @@ async def test_a_sink_may_be_asynchronous(provider: FakeProvider) -> None:
     assert "".join(pieces) == REPLY
 
 
+async def test_halves_of_a_character_are_put_together(provider: FakeProvider) -> None:
+    text = "0123456\ud83d" + "\ude00 ž end"
+    provider.say(Said(text), Said(text))
+    reply, pieces = await ask(provider, "script", stream=True)
+    assert reply.text == "".join(pieces) == "0123456😀 ž end"
+    assert all(piece.isprintable() for piece in pieces)
+    assert (await ask(provider, "script", stream=False))[0].text == reply.text
+
+
+async def test_a_failure_whose_body_breaks_off_keeps_its_status(provider: FakeProvider) -> None:
+    error = await fail(provider, "cut-500", stream=False)
+    assert (error.kind, error.status) == ("server", 500)
+
+
+def test_a_gateway_that_tells_the_cost() -> None:
+    assert usage_of({"prompt_tokens": 5, "cost": 0.25}).cost_usd == 0.25
+    assert usage_of({"prompt_tokens": 5, "cost": 10**400}).cost_usd is None
+    assert usage_of({"prompt_cache_hit_tokens": 3}).cached_tokens == 3
+
+
+def test_content_in_typed_parts() -> None:
+    parts = [{"type": "thinking", "text": "hm"}, {"type": "text", "text": "a"}, "?"]
+    collector = ChatCollector(lambda kind, _="": ModelError(kind, ""))
+    collector.whole(
+        {"choices": [{"message": {"content": [*parts, {"type": "text", "text": "b"}]}}]}
+    )
+    assert collector.text == "ab"
+
+
 async def test_connections_are_kept(provider: FakeProvider) -> None:
     model = OpenAIModel("test:ok", "ok", provider.url, KEY)
     replies = await asyncio.gather(*(model.generate(REQUEST) for _ in range(20)))
@@ -402,11 +432,7 @@ def test_events_come_whole_however_the_bytes_are_cut(cuts: list[int], crlf: bool
     content = (text.replace("\n", "\r\n") if crlf else text).encode()
     edges = [0, *sorted(min(one, len(content)) for one in cuts), len(content)]
     reader = SseReader()
-    found = [
-        data
-        for start, end in zip(edges, edges[1:], strict=False)
-        for data in reader.feed(content[start:end])
-    ]
+    found = [data for start, end in pairwise(edges) for data in reader.feed(content[start:end])]
     assert found + reader.end() == EVENTS
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopagent.errors import ConfigError, ModelError
-from loopagent.models.script import ScriptEntry, read_script
+from loopagent.models.script import MAX_FILE_BYTES, ScriptEntry, read_script
 from loopagent.models.scripted import ScriptedModel
 from loopagent.ports import ChatMessage, ModelReply, ModelRequest, Usage
 
@@ -89,7 +89,7 @@ async def test_a_stream_comes_in_the_pieces_of_the_script() -> None:
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    entries = [
+    entries: list[dict[str, Any]] = [
         {"chunks": ["Hel", "lo"], "delayMs": 100},
         {"raw": "abcdefg", "chunks": 3},
         {"raw": "whole", "delayMs": 50},
@@ -115,6 +115,16 @@ async def test_a_reply_not_streamed_waits_as_long() -> None:
     model = ScriptedModel([{"chunks": ["Hel", "lo"], "delayMs": 100}], sleep=sleep)
     assert await say(model) == "Hello"
     assert waits == [0.1]
+
+
+async def test_a_sink_may_be_asynchronous() -> None:
+    pieces: list[str] = []
+
+    async def sink(text: str) -> None:
+        pieces.append(text)
+
+    await ScriptedModel([{"chunks": ["a", "", "b"]}]).generate(request(), on_delta=sink)
+    assert pieces == ["a", "b"]
 
 
 async def test_usage_finish_and_refusal() -> None:
@@ -372,6 +382,14 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="not UTF-8"):
         read_script(binary)
+
+
+def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.jsonl"
+    with path.open("wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
+    with pytest.raises(ConfigError, match="larger than"):
+        read_script(path)
 
 
 def test_aliases_do_not_multiply_without_end(tmp_path: Path) -> None:

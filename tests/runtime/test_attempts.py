@@ -268,6 +268,21 @@ async def test_cancellation_passes_through() -> None:
     assert asking.notices == []
 
 
+async def test_a_timeout_of_somebody_else_is_not_taken_for_ours() -> None:
+    async def on_retry(_: RetryNotice) -> None:
+        raise TimeoutError("the store is slow")
+
+    with pytest.raises(TimeoutError, match="the store is slow"):
+        await ask(
+            [always("server")],
+            REQUEST,
+            policy=POLICY,
+            on_delta=None,
+            on_retry=on_retry,
+            timeout_seconds=9,
+        )
+
+
 async def test_without_a_model_there_is_nothing_to_ask() -> None:
     with pytest.raises(ConfigError, match="No model"):
         await Asking().call()

@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from contextlib import asynccontextmanager, closing, suppress
 from hashlib import sha256
@@ -17,6 +18,8 @@ from loopagent.core.facts import Fact
 from loopagent.errors import ConfigError, ConflictError, CorruptError, StoreError
 from loopagent.ports import StoredArtifact
 from loopagent.stores import SqliteStore
+from loopagent.stores.sqlite import reads
+from loopagent.stores.sqlite.file import explain
 from loopagent.testing.store_samples import SampleRun, stored
 
 
@@ -40,16 +43,17 @@ def path(tmp_path):
     return tmp_path / "runs.db"
 
 
-def edit(path, *statements):
+def edit(path: Path, *statements: str) -> None:
     """What some other program does to the file."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for statement in statements:
             connection.execute(statement)
 
 
-async def is_whole(store, run_id) -> int:
+async def is_whole(store: SqliteStore, run_id: str) -> int:
     """The version of a run whose log, numbers, transcript and state fit together."""
     snapshot = await store.load(run_id)
+    assert snapshot is not None
     entries = await store.log(run_id)
     assert [one.version for one in entries] == list(range(1, snapshot.version + 1))
     events = await store.events(run_id, limit=100_000)
@@ -137,19 +141,31 @@ async def test_a_waiter_that_has_gone_disturbs_nobody(path):
 
 def test_a_store_outlives_an_event_loop(path):
     store, run = SqliteStore(path), SampleRun("run-1")
+    asyncio.run(store.open())
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with suppress(TimeoutError):
+            asyncio.run(asyncio.wait_for(store.create(run.begin()), 0.05))
+        other.execute("ROLLBACK")
 
-    async def begin():
-        await store.open()
-        asyncio.get_running_loop().call_soon(asyncio.ensure_future, store.create(run.begin()))
-        await asyncio.sleep(0.01)
-
-    async def go_on():
+    async def go_on() -> None:
         await store.commit(run.turn())
         assert await is_whole(store, "run-1") == 2
         await store.aclose()
 
-    asyncio.run(begin())
     asyncio.run(go_on())
+
+
+async def test_a_store_that_another_thread_closed_says_so(path):
+    store = SqliteStore(path)
+    await store.open()
+    create = asyncio.ensure_future(store.create(SampleRun("run-1").begin()))
+    await asyncio.sleep(0)
+    closer = threading.Thread(target=lambda: asyncio.run(store.aclose()))
+    closer.start()
+    closer.join()
+    with pytest.raises(StoreError, match="not open"):
+        await create
 
 
 @pytest.mark.parametrize(
@@ -295,6 +311,22 @@ async def test_a_lock_that_stays_is_told(path):
         assert await is_whole(store, "run-1") == 2
 
 
+@pytest.mark.parametrize("lock", ["BEGIN EXCLUSIVE", "BEGIN"])
+async def test_another_process_that_creates_the_file_is_waited_for(lock, path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute(lock)
+        other.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        patient, hasty = SqliteStore(path), SqliteStore(path, busy_timeout_seconds=0.05)
+        opening = asyncio.ensure_future(patient.open())
+        with pytest.raises(StoreError, match="locked by another process"):
+            await hasty.open()
+        assert not opening.done()
+        other.execute("ROLLBACK")
+    await opening
+    await stored(patient, "run-1")
+    await patient.aclose()
+
+
 async def test_a_backup_that_reads_for_long_stops_nobody(path):
     async with opened(path) as store:
         run = await stored(store, "run-1")
@@ -307,7 +339,7 @@ async def test_a_backup_that_reads_for_long_stops_nobody(path):
         assert await is_whole(store, "run-1") == 301
 
 
-def start(path, run_id, commits):
+def start(path: Path, run_id: str, commits: int) -> subprocess.Popen[str]:
     arguments = [sys.executable, str(HAMMER), str(path), run_id, str(commits)]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
 
@@ -342,6 +374,7 @@ async def test_a_killed_process_leaves_whole_transactions(path):
     told = 0
     for commits in (3, 25):
         process = start(path, "run-1", 1_000_000)
+        assert process.stdout is not None
         for _ in range(commits):
             told = int(process.stdout.readline())
         process.kill()
@@ -444,12 +477,12 @@ async def test_a_newer_database_is_told_and_left_alone(path):
 
 
 async def test_an_empty_file_becomes_a_database(path):
-    path.touch()
+    edit(path, "VACUUM")
     async with opened(path) as store:
         await stored(store, "run-1")
 
 
-async def damaged(path):
+async def damaged(path: Path) -> None:
     """A database whose second half is noise."""
     async with opened(path) as store:
         run = await stored(store, "run-1")
@@ -483,7 +516,10 @@ async def test_a_cut_file_is_told(path):
     [
         ("UPDATE run SET state = 'x'", "state of run 'run-1'"),
         ("UPDATE run SET state = '{\"id\":5}'", "state of run 'run-1'"),
-        ("UPDATE run SET state = '{\"schema_version\":99,' || substr(state, 2)", "newer version"),
+        (
+            "UPDATE run SET state = CAST('{\"schema_version\":99,' || substr(state, 2) AS BLOB)",
+            r"newer version of loopagent \(99",
+        ),
         ("UPDATE spec SET body = '{}'", "state of run 'run-1'"),
         ("DELETE FROM spec", "state of run 'run-1'"),
     ],
@@ -507,6 +543,27 @@ async def test_a_damaged_log_entry_is_told(body, path):
         with pytest.raises(CorruptError, match="log entry"):
             await store.log("run-1")
         assert len(await store.events("run-1", limit=2)) == 2
+
+
+async def test_a_run_without_room_for_a_version_is_told(path):
+    async with opened(path) as store:
+        run = await stored(store, "run-1")
+        run.version = 2**24 - 1
+        with pytest.raises(StoreError, match="no room"):
+            await store.commit(run.turn())
+
+
+async def test_many_definitions_are_read(path):
+    async with opened(path) as store:
+        store._specs = reads.Specs(keep=2)
+        runs = [await stored(store, f"run-{one}", agent=f"agent-{one}") for one in range(5)]
+        for run in (*runs, *runs):
+            assert (await store.load(run.id)).state.spec == run.state.spec
+
+
+def test_a_bug_comes_out_as_it_is(path):
+    bug = KeyError("x")
+    assert explain(bug, path) is bug
 
 
 async def test_text_that_no_store_can_hold_is_refused(path):

@@ -54,6 +54,7 @@ CORE_MAY_IMPORT = frozenset(
         "re",
         "statistics",
         "string",
+        "sys",
         "textwrap",
         "types",
         "typing",
@@ -233,6 +234,19 @@ def test_the_core_only_computes() -> None:
         or (module.startswith("loopagent.") and not module.startswith(CORE_MAY_USE_OF_US))
     }
     assert foreign == set()
+
+
+def test_the_core_takes_only_numbers_from_sys() -> None:
+    taken = {
+        f"{name_of(path)}:{node.lineno} sys.{node.attr}"
+        for path in CORE
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "sys"
+        and node.attr not in {"float_info", "maxsize", "maxunicode"}
+    }
+    assert taken == set()
 
 
 def test_the_core_has_no_way_out_by_name() -> None:

@@ -31,9 +31,14 @@ KEPT_SPECS = 256
 
 
 class Specs:
-    """Pinned definitions by key, parsed once."""
+    """Pinned definitions by key, parsed once.
 
-    def __init__(self) -> None:
+    Args:
+        keep: How many are kept.
+    """
+
+    def __init__(self, keep: int = KEPT_SPECS) -> None:
+        self._keep = keep
         self._kept: dict[int, AgentSpec] = {}
 
     def get(self, key: int, connection: sqlite3.Connection) -> AgentSpec:
@@ -42,7 +47,7 @@ class Specs:
         if spec is None:
             (body,) = connection.execute("SELECT body FROM spec WHERE key = ?", (key,)).fetchone()
             spec = AgentSpec.model_validate_json(body)
-            if len(self._kept) >= KEPT_SPECS:
+            if len(self._kept) >= self._keep:
                 self._kept.clear()
             self._kept[key] = spec
         return spec
@@ -224,8 +229,11 @@ def requests(
     size: int,
 ) -> tuple[list[RequestRow], str | None]:
     """A page of requests to people, oldest first."""
+    # Named outright where it can be, because a partial index does not serve a placeholder.
+    fixed = ("request.status = 'open'",) if status == "open" else ()
+    other = None if status == "open" else status
     where, values = _where(
-        {"request.status =": status, "run.id =": run_id, "request.key >": behind}
+        {"request.status =": other, "run.id =": run_id, "request.key >": behind}, *fixed
     )
     found = connection.execute(
         f"{_REQUEST} {where} ORDER BY request.key LIMIT ?", (*values, size + 1)
@@ -259,10 +267,10 @@ def _json(text: str | None) -> dict[str, Any]:
     return found
 
 
-def _where(conditions: dict[str, Any]) -> tuple[str, list[Any]]:
-    """A WHERE clause of the conditions that have a value."""
+def _where(conditions: dict[str, Any], *fixed: str) -> tuple[str, list[Any]]:
+    """A WHERE clause of the conditions that have a value, and of those that need none."""
     given = {name: value for name, value in conditions.items() if value is not None}
-    text = " AND ".join(f"{name} ?" for name in given)
+    text = " AND ".join([*fixed, *[f"{name} ?" for name in given]])
     return f"WHERE {text}" if text else "", list(given.values())
 
 

@@ -1,5 +1,8 @@
 """The one thread that writes. What has queued up meanwhile goes into one transaction, so one sync serves all.
 
+Jobs are handed over when the event loop has run everything that was ready: then the thread finds them together and
+has the interpreter to itself, instead of fighting for it after every statement.
+
 A job has two parts. `prepare` runs outside the transaction and may fail for itself alone (a value that is not
 JSON). What it returns runs inside; it may refuse with a `LoopAgentError` as long as it has written nothing. After
 any other failure the transaction is rolled back and its jobs are tried again one by one, so that none fails for
@@ -12,9 +15,10 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
 from loopagent.errors import LoopAgentError, StoreError
@@ -25,7 +29,7 @@ T = TypeVar("T")
 Write: TypeAlias = Callable[[sqlite3.Connection], T]
 
 MAX_JOBS = 512
-"""Jobs in one transaction."""
+"""No more is taken into one transaction once it has so many jobs."""
 
 
 class _Ticket:
@@ -66,6 +70,10 @@ class _Ticket:
             self.future.set_result(self.value)
 
 
+Queue: TypeAlias = "SimpleQueue[list[_Ticket] | None]"
+"""Jobs that were handed over together; None ends the thread."""
+
+
 class Writer:
     """Runs write jobs on one thread, in the order they came.
 
@@ -77,7 +85,8 @@ class Writer:
     def __init__(self, connect: Callable[[], sqlite3.Connection], path: Path) -> None:
         self._connect = connect
         self._path = path
-        self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
+        self._gathered: dict[asyncio.AbstractEventLoop, list[_Ticket]] = {}
+        self._queue: Queue = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
@@ -88,7 +97,7 @@ class Writer:
             StoreError: It cannot be opened; the thread has ended then.
         """
         opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        queue: SimpleQueue[_Ticket | None] = SimpleQueue()
+        queue: Queue = SimpleQueue()
         ticket = _Ticket(lambda: _nothing, opened)
         name = "loopagent-sqlite-writer"
         thread = threading.Thread(target=self._main, args=(queue, ticket), name=name, daemon=True)
@@ -106,15 +115,30 @@ class Writer:
         Raises:
             StoreError: It could not be written, or the store is not open.
         """
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        with self._lock:
-            if self._thread is None:
-                raise not_open(self._path)
-            self._queue.put(_Ticket(prepare, future))
+        if self._thread is None:
+            raise not_open(self._path)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        tickets = self._gathered.get(loop)
+        if tickets is None:
+            tickets = self._gathered[loop] = []
+            loop.call_soon(self._hand_over, loop)
+        tickets.append(_Ticket(prepare, future))
         return await future
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        tickets = self._gathered.pop(loop, [])
+        with self._lock:
+            if self._thread is not None:
+                self._queue.put(tickets)
+                return
+        for one in tickets:
+            one.error = not_open(self._path)
+            one.settle()
 
     async def aclose(self) -> None:
         """Finish what is queued, then close the connection."""
+        self._hand_over(asyncio.get_running_loop())
         with self._lock:
             thread, self._thread = self._thread, None
             self._queue.put(None)
@@ -123,7 +147,7 @@ class Writer:
 
     # ------------------------------------------------------------------ on the thread
 
-    def _main(self, queue: SimpleQueue[_Ticket | None], opened: _Ticket) -> None:
+    def _main(self, queue: Queue, opened: _Ticket) -> None:
         try:
             connection = self._connect()
         except Exception as error:  # noqa: BLE001 - goes to whoever opens
@@ -133,11 +157,9 @@ class Writer:
         _deliver([opened])
         open_ = True
         while open_:
-            tickets = _take(queue)
-            open_ = tickets[-1] is not None
-            asked = [one for one in tickets if one is not None]
-            self._write([one for one in asked if one.ready()], connection)
-            _deliver(asked)
+            tickets, open_ = _take(queue)
+            self._write([one for one in tickets if one.ready()], connection)
+            _deliver(tickets)
         connection.close()
 
     def _write(self, tickets: list[_Ticket], connection: sqlite3.Connection) -> None:
@@ -156,15 +178,16 @@ class Writer:
                 one.error = told
 
 
-def _take(queue: SimpleQueue[_Ticket | None]) -> list[_Ticket | None]:
-    """Everything that is queued, up to the end mark; waits for the first."""
-    taken = [queue.get()]
-    while taken[-1] is not None and len(taken) < MAX_JOBS:
-        try:
-            taken.append(queue.get_nowait())
-        except Empty:
-            break
-    return taken
+def _take(queue: Queue) -> tuple[list[_Ticket], bool]:
+    """Everything that is queued, and False at the end mark; waits for the first."""
+    taken: list[_Ticket] = []
+    more = queue.get()
+    while more is not None:
+        taken += more
+        if len(taken) >= MAX_JOBS or queue.empty():
+            return taken, True
+        more = queue.get()
+    return taken, False
 
 
 def _transact(tickets: list[_Ticket], connection: sqlite3.Connection) -> None:
@@ -182,10 +205,8 @@ def _transact(tickets: list[_Ticket], connection: sqlite3.Connection) -> None:
 def _deliver(tickets: list[_Ticket]) -> None:
     """Hand the results over, once for each event loop that waits."""
     for loop, group in groupby(tickets, key=lambda one: one.future.get_loop()):
-        try:
+        with suppress(RuntimeError):  # that loop has been closed: nobody waits any more
             loop.call_soon_threadsafe(_settle, list(group))
-        except RuntimeError:
-            continue  # that loop has been closed: nobody waits any more
 
 
 def _settle(tickets: list[_Ticket]) -> None:

@@ -1,0 +1,99 @@
+"""What callers hand in, checked and brought into the form that is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loopagent.agent import Agent
+from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.effects import AskHuman
+from loopagent.core.jsonable import NotJsonError, to_jsonable
+from loopagent.core.schema_check import schema_problems
+from loopagent.core.text import clean_text
+from loopagent.errors import RequestError
+from loopagent.ports import RequestRow
+
+
+def with_limits(spec: AgentSpec, limits: dict[str, Any] | None) -> AgentSpec:
+    """The definition with limits that a caller gave for one run.
+
+    Raises:
+        RequestError: `invalid_limits`.
+    """
+    if not limits:
+        return spec
+    try:
+        merged = spec.limits.model_validate({**spec.limits.model_dump(by_alias=True), **limits})
+    except ValueError as error:
+        raise RequestError("invalid_limits", f"The limits are not valid: {error}") from error
+    return spec.model_copy(update={"limits": merged})
+
+
+def message(text: str, spec: AgentSpec) -> str:
+    """What somebody says, fit to be stored.
+
+    Raises:
+        RequestError: `invalid_message`.
+    """
+    most = spec.limits.max_message_chars
+    if not text.strip():
+        raise RequestError(
+            "invalid_message",
+            "The message is empty.",
+            errors=[{"pointer": "/message", "detail": "empty"}],
+        )
+    if len(text) > most:
+        raise RequestError(
+            "invalid_message", f"The message has {len(text)} characters; at most {most} are taken."
+        )
+    return clean_text(text)
+
+
+def payload(agent: Agent[Any], given: Any) -> Any:
+    """The payload a run starts with: the caller's or the agent's, as plain JSON."""
+    spec = agent.spec
+    if given is None:
+        initial = spec.payload.initial
+        return {} if initial is None else initial
+    try:
+        payload = to_jsonable(given)
+    except NotJsonError as error:
+        raise RequestError("invalid_payload", f"The payload is not JSON: {error}") from error
+    schema = agent.input_schema
+    problems = schema_problems(schema, payload, "payload") if schema is not None else []
+    if problems:
+        errors = [
+            {"pointer": "/" + one.path.replace(".", "/"), "detail": one.message} for one in problems
+        ]
+        raise RequestError(
+            "invalid_payload", "The payload does not fit the agent's schema.", errors=errors
+        )
+    return payload
+
+
+def not_open(stored: RequestRow) -> RequestError:
+    """Why a request that is not open any more cannot be answered."""
+    if stored.status == "cancelled":
+        return RequestError(
+            "gone", "The request was closed: its run no longer needs an answer.", status=410
+        )
+    if stored.status == "expired":
+        return RequestError("gone", "The request has expired.", status=410)
+    said = (stored.resolution or {}).get("decision", "answered")
+    return RequestError(
+        "already_resolved", f"The request was answered already: {said}.", status=409
+    )
+
+
+def check_seen(ask: AskHuman, revision: int | None, content_hash: str | None) -> None:
+    """Refuse an answer to something that has changed since it was shown.
+
+    Raises:
+        RequestError: `stale` (409).
+    """
+    stale_revision = revision is not None and revision != ask.revision
+    stale_content = content_hash is not None and content_hash != ask.content_hash
+    if stale_revision or stale_content:
+        raise RequestError(
+            "stale", "The request has changed since it was shown; look at it again.", status=409
+        )

@@ -1,0 +1,45 @@
+"""A run as callers see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from loopagent.core.loop_state import LoopState, ask_public
+from loopagent.core.state import RunState
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run as callers see it."""
+
+    state: RunState
+    seq: int
+    loop: LoopState
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.state.id
+
+    def public(self) -> dict[str, Any]:
+        """The run as camelCase JSON; its loop state is in every answer."""
+        state = self.state
+        result = state.result
+        return {
+            "id": state.id,
+            "rootRunId": state.root_id,
+            "agent": state.spec.name,
+            "model": state.model,
+            "status": state.status,
+            "state": self.loop.public(),
+            "turn": state.turn,
+            "payload": state.payload,
+            "message": result.message if result else None,
+            "reason": result.reason if result else None,
+            "commands": list(result.commands) if result else [],
+            "requests": [ask_public(state, one) for one in state.asks],
+            "usage": state.usage.public(),
+            "activeSeconds": round(state.active_ms / 1000.0, 3),
+            "seq": self.seq,
+        }

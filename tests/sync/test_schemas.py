@@ -1,0 +1,151 @@
+"""Generated files are what the classes say; the prompt stays small and the same."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema_rs
+import llguidance
+import pytest
+
+from loopagent import resources, schemas
+from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.dialects import DIALECTS, generation_schema
+from loopagent.core.envelope import validate_envelope
+from loopagent.core.prompt import system_prompt
+from loopagent.core.steps import STEP_TYPES
+from loopagent.core.tokens import estimate_tokens
+from tests.core.play import WORK
+
+
+TYPES = [
+    "Actions",
+    "Chat",
+    "ClientTools",
+    "ForEach",
+    "Pipeline",
+    "Plan",
+    "Retry",
+    "Skill",
+    "Sub-Agent",
+    "While",
+]
+
+
+def test_the_schema_files_are_in_step() -> None:
+    assert schemas.check(resources.folder("schemas")) == []
+
+
+def test_the_ten_step_types() -> None:
+    assert sorted(name for name in STEP_TYPES if name in TYPES) == TYPES
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_every_example_is_a_valid_reply(name: str) -> None:
+    example = STEP_TYPES[name].example
+    assert not isinstance(validate_envelope(example), list)
+    assert jsonschema_rs.is_valid(schemas.reply_schema(), example)
+
+
+def test_every_event_type_has_a_schema() -> None:
+    schema = schemas.event_schema()
+    event = {
+        "seq": 1,
+        "id": "r.1",
+        "runId": "r",
+        "ts": 1.0,
+        "type": "turn.started",
+        "decidedBy": "engine",
+        "data": {},
+    }
+    assert jsonschema_rs.is_valid(schema, event)
+    assert not jsonschema_rs.is_valid(schema, {**event, "type": "turn.begun"})
+
+
+class Bytes:
+    """A tokenizer with one token a byte."""
+
+    eos_token_id = 256
+    bos_token_id = None
+    tokens = [bytes([one]) for one in range(256)] + [b"<eos>"]
+    special_token_ids = [256]
+
+    def __call__(self, text: bytes | str) -> list[int]:
+        return list(text.encode() if isinstance(text, str) else text)
+
+
+def accepts(schema: dict[str, Any], text: str) -> bool:
+    """Whether constrained decoding by the schema could write the text."""
+    tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Bytes()))
+    grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema))
+    assert not llguidance.LLMatcher.validate_grammar(grammar, tokenizer)
+    matcher = llguidance.LLMatcher(tokenizer, grammar)
+    return all(matcher.consume_token(one) for one in text.encode()) and matcher.is_accepting()
+
+
+DONE = '{"taskComplete":true,"message":"ok"}'
+CALL = '{"taskComplete":false,"nextStep":{"type":"Actions","actions":[{"name":"work","params":{"item":1}}]}}'
+
+
+def test_the_grammar_dialect_writes_replies_and_nothing_else() -> None:
+    schema = generation_schema(
+        "grammar", step_types=["Actions", "Chat"], actions=[("work", WORK.parameters)]
+    )
+    assert accepts(schema, DONE)
+    assert accepts(schema, CALL)
+    for bad in (
+        CALL.replace("work", "wrok"),
+        CALL.replace("1}", '"x"}'),
+        CALL.replace("false", '"false"'),
+        '{"taskComplete":false,"message":"x"}',
+        "done",
+        DONE + DONE,
+    ):
+        assert not accepts(schema, bad), bad
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_dialect_compiles_and_has_no_object_that_must_stay_empty(dialect: Any) -> None:
+    schema = generation_schema(dialect, step_types=TYPES)
+    assert accepts(schema, "{" + '"x"' + "}") is False
+    for one in _objects(schema):
+        assert (
+            one.get("additionalProperties") is not None
+            or "$ref" in one
+            or not one.get("properties") is None
+        )
+        assert not (one.get("properties") == {} and one.get("additionalProperties") is False)
+        if dialect == "openai" and "properties" in one:
+            assert sorted(one["required"]) == sorted(one["properties"])
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    if isinstance(value, dict):
+        found = [value] if value.get("type") == "object" else []
+        for one in value.values():
+            found += _objects(one)
+    elif isinstance(value, list):
+        for one in value:
+            found += _objects(one)
+    return found
+
+
+def test_the_protocol_part_of_the_prompt_is_small_and_byte_stable() -> None:
+    template = resources.prompt("system.md.j2")
+    bare = AgentSpec(name="bare", actions=(WORK,))
+    text = system_prompt(template, bare)
+    assert text == system_prompt(template, AgentSpec(name="bare", actions=(WORK,)))
+    assert estimate_tokens(text) <= 1_000
+    assert "ForEach" not in text
+    assert "# Actions" not in system_prompt(template, AgentSpec(name="bare"))
+    assert "## Chat" not in system_prompt(template, AgentSpec(name="bare", autonomy="autonomous"))
+
+
+def test_braces_in_instructions_reach_the_model_as_written() -> None:
+    tricky = 'Use {"a": 1}, {name}, {{x}}, {% if %}, ${y} and a lone {.'
+    text = system_prompt(
+        resources.prompt("system.md.j2"), AgentSpec(name="bare", instructions=tricky)
+    )
+    assert tricky in text
