@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial, update_wrapper
 from time import monotonic
+from types import UnionType
 from typing import (
     Annotated,
     Any,
@@ -17,6 +18,7 @@ from typing import (
     Literal,
     ParamSpec,
     TypeVar,
+    Union,
     cast,
     get_args,
     get_origin,
@@ -247,9 +249,8 @@ def _parameters(
     try:
         model, schema = _model(fields)
     except _NO_SCHEMA as error:
-        for key, field_ in fields.items():
-            _refuse_type(key, field_)
-        raise TypeError(f"the parameters together have no schema: {error}") from error
+        faults = [fault for key, one in fields.items() if (fault := _fault(key, one))]
+        raise TypeError("; ".join(faults) or str(error)) from error
     return model, schema, tuple(contexts)
 
 
@@ -265,21 +266,21 @@ def _model(fields: dict[str, Any]) -> tuple[type[BaseModel], dict[str, Any]]:
     return model, schema
 
 
-def _refuse_type(key: str, field_: Any) -> None:
-    """Say which parameter it is that has no schema, and why."""
+def _fault(key: str, field_: Any) -> str:
+    """Which parameter this is and why its type has no schema; nothing when it has one."""
     try:
         _model({key: field_})
     except _NO_SCHEMA as error:
         name = get_args(field_[0])[1].alias
         reason = " ".join(str(error).partition("\n\nFor further")[0].split())
-        hint = "use types that pydantic can describe as JSON"
-        raise TypeError(f"parameter {name!r}: {reason[:300]}; {hint}") from error
+        return f"parameter {name!r}: {reason[:300]}; use types that pydantic can describe as JSON"
+    return ""
 
 
 def _refuse_parameter(one: inspect.Parameter, index: int, *, annotated: bool) -> None:
     if one.kind not in {one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY}:
         hint = "parameters are given by name; use plain ones, or one of type list or dict"
-        raise TypeError(f"parameter {str(one)!r} cannot be given by name: {hint}")
+        raise TypeError(f"parameter {one.name!r} is {one.kind.description}; {hint}")
     if index == 0 and not annotated and one.name in {"self", "cls"}:
         raise TypeError(
             f"{one.name!r} is not bound; decorate the bound method: action(object.method)"
@@ -294,7 +295,9 @@ def _plain_function(fn: Any) -> Any:
 
 
 def _is_context(hint: Any) -> bool:
-    return hint is ActionContext or any(one is ActionContext for one in get_args(hint))
+    if get_origin(hint) in {Annotated, Union, UnionType}:
+        return any(_is_context(one) for one in get_args(hint))
+    return hint is ActionContext
 
 
 def _is_async(fn: Any) -> bool:

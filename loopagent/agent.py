@@ -166,7 +166,7 @@ def _payload_spec(adapter: TypeAdapter[Any] | None, payload: Any) -> PayloadSpec
             initial = payload().model_dump(mode="json", by_alias=True)
         except ValidationError:
             initial = None  # it has required fields: the run starts empty and must fill them
-    return PayloadSpec(schema_=adapter.json_schema(), initial=initial)
+    return PayloadSpec.model_validate({"schema": adapter.json_schema(), "initial": initial})
 
 
 def _spec(

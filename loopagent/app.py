@@ -1,5 +1,6 @@
-"""The six verbs: start, answer, post and cancel change a run; get and events read it. HTTP and the command line use
-nothing else.
+"""The six verbs: start, answer, post and cancel change a run; get and events read it.
+
+HTTP and the command line use nothing else.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -18,15 +19,12 @@ from loopagent import resources
 from loopagent.action import Action
 from loopagent.agent import Agent
 from loopagent.core.agent_spec import AgentSpec
-from loopagent.core.effects import AskHuman
-from loopagent.core.events import Answer, CancelRequested, Delivery, Event, MessagePosted, Settled
+from loopagent.core.events import Answer, CancelRequested, Delivery, Event, MessagePosted
 from loopagent.core.loop_state import loop_state
-from loopagent.core.outcome import Outcome
-from loopagent.core.people import read_answer
 from loopagent.core.state import RunState
 from loopagent.core.text import clean_json, clean_text
 from loopagent.errors import ConfigError, RequestError
-from loopagent.intake import check_seen, not_open, with_limits
+from loopagent.intake import DEFAULT_MODEL_VARIABLE, choose_model, settled, with_limits
 from loopagent.intake import message as checked_message
 from loopagent.intake import payload as checked_payload
 from loopagent.models import open_model
@@ -34,17 +32,12 @@ from loopagent.ports import Model, RequestRow, RunRow, Snapshot, Store
 from loopagent.runtime.attempts import RetryPolicy
 from loopagent.runtime.bus import Bus
 from loopagent.runtime.engine import Engine
+from loopagent.runtime.follow import follow
 from loopagent.runtime.invoke import Invoker
 from loopagent.runtime.leases import Leases, owner_name
 from loopagent.runtime.perform import Performer
 from loopagent.runview import RunView
 from loopagent.stores import open_store
-
-
-TERMINAL = frozenset({"run.completed", "run.failed", "run.cancelled"})
-PAGE = 1000
-POLL_SECONDS = 1.0
-DEFAULT_MODEL_VARIABLE = "LOOPAGENT_MODEL"
 
 
 class App:
@@ -70,7 +63,7 @@ class App:
         env: Mapping[str, str] | None = None,
         base_dir: Path | None = None,
         retry: RetryPolicy | None = None,
-        clock: Callable[[], float] = time.time,  # noqa: TID251 - the one place that hands out the real clock
+        clock: Callable[[], float] = time.time,
         recover: bool = True,
     ) -> None:
         self.agents: dict[str, Agent[Any]] = {}
@@ -213,7 +206,7 @@ class App:
             RequestError: `unknown_request` (404), `already_resolved` or `stale` (409), `gone` (410),
                 `invalid_answer` (422).
         """
-        run_id, _, effect_id = request.partition(":")
+        run_id = request.partition(":")[0]
         stored = await self.store.request(request)
         if stored is None:
             raise RequestError("unknown_request", f"There is no request {request!r}.", status=404)
@@ -226,21 +219,7 @@ class App:
         )
 
         def decide(state: RunState) -> list[Event]:
-            ask = state.pending.get(effect_id)
-            if not isinstance(ask, AskHuman):
-                raise not_open(stored)
-            check_seen(ask, revision, content_hash)
-            body, problems = read_answer(ask, given)
-            if problems:
-                errors = [
-                    {"pointer": "/" + one.path.replace(".", "/"), "detail": one.message}
-                    for one in problems
-                ]
-                listed = "; ".join(f"{one.path}: {one.message}" for one in problems)
-                raise RequestError(
-                    "invalid_answer", f"The answer does not fit: {listed}.", errors=errors
-                )
-            return [Settled(effect_id, Outcome.done(body), self._clock())]
+            return [settled(state, stored, given, (revision, content_hash), self._clock())]
 
         await self.engine.deliver(run_id, decide)
         return await self.get(run_id)
@@ -349,8 +328,8 @@ class App:
 
     async def events(
         self, run_id: str, *, after: int = 0, live: bool = True
-    ) -> AsyncIterator[dict[str, Any]]:
-        """Public events of a run, first those stored after `after`, then as they happen, until it ends.
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Public events of a run: those stored after `after`, then as they happen, until it ends.
 
         Ephemeral ones (`reply.delta`, `action.progress`, `run.idle`) have no `seq` and come only live.
 
@@ -358,41 +337,12 @@ class App:
             RequestError: `unknown_run` (404).
         """
         await self.get(run_id)
-        subscription = self.bus.subscribe(run_id)
-        try:
-            async with aclosing(self._stored(run_id, after)) as stored:
-                async for event in stored:
-                    after = event["seq"]
-                    yield event
-                    if event["type"] in TERMINAL and event["runId"] == run_id:
-                        return
-            while live and not self.closing:
-                arrived = await subscription.get(POLL_SECONDS)
-                if not arrived or subscription.lost or _gap(arrived, after):
-                    if subscription.lost:
-                        self.bus.unsubscribe(subscription)
-                        subscription = self.bus.subscribe(run_id)
-                    arrived = [
-                        *[one async for one in self._stored(run_id, after)],
-                        *_ephemeral(arrived),
-                    ]
-                for event in arrived:
-                    if "seq" in event and event["seq"] <= after:
-                        continue
-                    after = event.get("seq", after)
-                    yield event
-                    if event["type"] in TERMINAL and event["runId"] == run_id:
-                        return
-        finally:
-            self.bus.unsubscribe(subscription)
-
-    async def _stored(self, run_id: str, after: int) -> AsyncIterator[dict[str, Any]]:
-        while page := await self.store.events(run_id, after=after, limit=PAGE):
-            for event in page:
+        following = follow(
+            self.store, self.bus, run_id, after=after, live=live, closing=lambda: self.closing
+        )
+        async with aclosing(following):
+            async for event in following:
                 yield event
-            after = page[-1]["seq"]
-            if len(page) < PAGE:
-                return
 
     async def runs(
         self,
@@ -419,23 +369,9 @@ class App:
     # ------------------------------------------------------------------ what the engine asks for
 
     def _choose_model(self, spec: AgentSpec, wanted: str | None) -> str:
-        if wanted is not None and wanted != spec.model and not spec.allow_model_override:
-            raise RequestError(
-                "model_override", f"Agent {spec.name!r} does not let a caller choose the model."
-            )
-        name = wanted or spec.model or self._default_model
-        agent = self.agents[spec.name]
-        if name is None and agent.model_object is None:
-            raise RequestError(
-                "no_model",
-                f"Agent {spec.name!r} names no model: set `model` in its definition, pass one, or set "
-                f"{DEFAULT_MODEL_VARIABLE}.",
-            )
-        if wanted is None and agent.model_object is not None:
-            return f"object:{spec.name}"
-        if name is None:
-            raise RequestError("no_model", f"Agent {spec.name!r} names no model.")
-        self._check_model(name)
+        name = choose_model(spec, wanted, self._default_model, self.agents[spec.name].model_object)
+        if not name.startswith("object:"):
+            self._check_model(name)
         return name
 
     def _check_model(self, name: str) -> None:
@@ -457,16 +393,6 @@ class App:
     def _action_of(self, agent: str, name: str) -> Action[..., Any] | None:
         known = self.agents.get(agent)
         return known.actions.get(name) if known is not None else None
-
-
-def _gap(events: list[dict[str, Any]], after: int) -> bool:
-    """Whether stored events between `after` and these were missed."""
-    first = next((one["seq"] for one in events if "seq" in one and one["seq"] > after), None)
-    return first is not None and first != after + 1
-
-
-def _ephemeral(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [one for one in events if "seq" not in one]
 
 
 __all__ = ["App", "RunView"]

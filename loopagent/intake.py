@@ -7,11 +7,42 @@ from typing import Any
 from loopagent.agent import Agent
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.effects import AskHuman
+from loopagent.core.events import Answer, Settled
 from loopagent.core.jsonable import NotJsonError, to_jsonable
+from loopagent.core.outcome import Outcome
+from loopagent.core.people import read_answer
 from loopagent.core.schema_check import schema_problems
+from loopagent.core.state import RunState
 from loopagent.core.text import clean_text
 from loopagent.errors import RequestError
 from loopagent.ports import RequestRow
+
+
+DEFAULT_MODEL_VARIABLE = "LOOPAGENT_MODEL"
+
+
+def choose_model(spec: AgentSpec, wanted: str | None, default: str | None, given: object) -> str:
+    """Which model answers a run (decision seat A1): the caller's, the agent's, the host's; never another.
+
+    Args:
+        spec: The agent.
+        wanted: `provider:model` that the caller asks for.
+        default: The host's.
+        given: The model object the agent was made with, or None.
+
+    Raises:
+        RequestError: `model_override`, `no_model`.
+    """
+    if wanted is not None and wanted != spec.model and not spec.allow_model_override:
+        text = f"Agent {spec.name!r} does not let a caller choose the model."
+        raise RequestError("model_override", text)
+    if wanted is None and given is not None:
+        return f"object:{spec.name}"
+    name = wanted or spec.model or default
+    if name is None:
+        where = f"set `model` in its definition, pass one, or set {DEFAULT_MODEL_VARIABLE}"
+        raise RequestError("no_model", f"Agent {spec.name!r} names no model: {where}.")
+    return name
 
 
 def with_limits(spec: AgentSpec, limits: dict[str, Any] | None) -> AgentSpec:
@@ -69,6 +100,40 @@ def payload(agent: Agent[Any], given: Any) -> Any:
             "invalid_payload", "The payload does not fit the agent's schema.", errors=errors
         )
     return payload
+
+
+def settled(
+    state: RunState,
+    stored: RequestRow,
+    answer: Answer,
+    seen: tuple[int | None, str | None],
+    at: float,
+) -> Settled:
+    """The event that an answer to a request is.
+
+    Args:
+        state: The run as it is now.
+        stored: The request as the store has it.
+        answer: What was answered.
+        seen: Revision and content hash that the answer is about; None where the caller does not say.
+        at: When, in seconds since the epoch.
+
+    Raises:
+        RequestError: `already_resolved` or `stale` (409), `gone` (410), `invalid_answer` (422).
+    """
+    effect_id = stored.id.partition(":")[2]
+    ask = state.pending.get(effect_id)
+    if not isinstance(ask, AskHuman):
+        raise not_open(stored)
+    check_seen(ask, *seen)
+    body, problems = read_answer(ask, answer)
+    if problems:
+        errors = [
+            {"pointer": "/" + one.path.replace(".", "/"), "detail": one.message} for one in problems
+        ]
+        listed = "; ".join(f"{one.path}: {one.message}" for one in problems)
+        raise RequestError("invalid_answer", f"The answer does not fit: {listed}.", errors=errors)
+    return Settled(effect_id, Outcome.done(body), at)
 
 
 def not_open(stored: RequestRow) -> RequestError:

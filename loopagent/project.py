@@ -52,7 +52,7 @@ class Project:
     agents: dict[str, Agent[Any]] = field(default_factory=dict[str, Agent[Any]])
     actions: dict[str, Action[..., Any]] = field(default_factory=dict[str, Action[..., Any]])
     instructions: tuple[str, ...] = ()
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
 
 
 def load_project(folder: Path, *, env: Mapping[str, str] | None = None) -> Project:

@@ -307,7 +307,7 @@ def _show(view: RunView) -> None:
 
 
 def _note_turn(turns: dict[int, dict[str, Any]], event: dict[str, Any]) -> None:
-    turn = event.get("turn")
+    turn: int = event.get("turn", 0)
     kind, data = event["type"], event["data"]
     if kind == "turn.started":
         turns[turn] = {"turn": turn, "reply": "", "outcome": "", "message": ""}
@@ -325,7 +325,7 @@ def _note_turn(turns: dict[int, dict[str, Any]], event: dict[str, Any]) -> None:
 
 
 def _ago(at: float) -> str:
-    seconds = max(0, int(time.time() - at))  # noqa: TID251 - for a person to read
+    seconds = max(0, int(time.time() - at))
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds // size} {unit} ago"

@@ -110,7 +110,7 @@ def _start(tx: Tx, call: RunAction) -> bool:
     if blocked is not None:
         return _reject(tx, call, "blocked", blocked, "engine")
     state.calls = {**state.calls, call.action: state.calls.get(call.action, 0) + 1}
-    tx.issue(replace(call, timeout_ms=limits.timeout_ms(state, call.timeout_ms)))
+    tx.issue(replace(call, timeout_ms=limits.timeout_ms(state, call.timeout_ms) or call.timeout_ms))
     key = call.id.partition(":")[2]
     tx.fact(
         ActionStarted(call_id=call.id, action=call.action, params=call.params), "model", key=key
@@ -164,8 +164,9 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
 
 
 def learn(tx: Tx, calls: tuple[MadeCall, ...]) -> None:
-    """Tell the circuit breaker how the calls of a step ended, in the order they were asked for, and the model what
-    the breaker makes of those that failed.
+    """Tell the circuit breaker how the calls of a step ended, and the model what that means.
+
+    They are told in the order they were asked for, so that the order they ended in makes no difference.
     """
     state = tx.state
     made = [

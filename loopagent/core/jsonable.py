@@ -47,7 +47,7 @@ MAX_DEPTH = 100
 _MAX_INT_BITS = 13_000
 """Python reads and writes numbers of up to 4,300 digits; this is a little less."""
 _MAX_GROWTH = 12
-"""JSON text is at most this much longer than the size that is counted while converting."""
+"""JSON text is at most this many times as long as what is counted while converting."""
 _REMEDY = "return text, numbers, lists, dicts, dataclasses or pydantic models"
 
 
@@ -144,14 +144,14 @@ class _Walk:
         bits = value.bit_length()
         if bits > _MAX_INT_BITS:
             raise NotJsonError("the number has too many digits; return it as text")
-        self.grow(2 + bits // 4)
+        self.grow(bits // 4 or 1)
         return int(value)
 
     def number(self, value: float) -> float:
         """A floating-point number, also of a subclass."""
         if not math.isfinite(value):
             raise NotJsonError(f"{value} is not a JSON number; return None or text instead")
-        self.grow(4)
+        self.grow(3)
         return float(value)
 
     def array(self, value: Iterable[Any]) -> list[Any]:
@@ -215,7 +215,14 @@ class _Walk:
 
     def key(self, key: Any) -> str:
         """The text that stands for a key."""
-        form = self.string(key) if type(key) is str else self.convert(key)
+        if isinstance(key, str) and not isinstance(key, Enum):
+            return self.string(key)
+        try:
+            form = self.convert(key)
+        except TooLargeError:
+            raise
+        except NotJsonError as error:
+            raise NotJsonError(f"a key of type {type(key).__name__}: {error.reason}") from error
         return form if isinstance(form, str) else canonical_json(form)
 
     def members(self, value: AbstractSet[Any]) -> list[Any]:
@@ -229,7 +236,7 @@ class _Walk:
     def blob(self, value: bytes | bytearray | memoryview) -> dict[str, str]:
         """Bytes."""
         raw = bytes(value)
-        self.grow(14 + len(raw) * 4 // 3)
+        self.grow(13 + len(raw) * 4 // 3)
         return {"$bytes": base64.b64encode(raw).decode("ascii")}
 
     def decimal(self, value: Decimal) -> str:
@@ -256,9 +263,12 @@ class _Walk:
         raise NotJsonError(f"{type(value).__name__} was returned without being awaited")
 
     def leaf(self, value: Any) -> Any:
-        """A dataclass, a type that pydantic knows, or nothing we know."""
-        if is_dataclass(value) and not isinstance(value, type):
-            return self.record(value)
+        """A dataclass, a path, a type that pydantic knows, or nothing we know."""
+        if not isinstance(value, type):
+            if is_dataclass(value):
+                return self.record(value)
+            if hasattr(value, "__fspath__"):
+                return self.convert(value.__fspath__())
         try:
             form = to_jsonable_python(value)
         except (PydanticSerializationError, ValueError):

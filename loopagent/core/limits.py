@@ -32,7 +32,10 @@ def reached(state: RunState, *, turn: bool = False) -> Reached | None:
         ("maxTokens", usage.input_tokens + usage.output_tokens, limits.max_tokens),
         ("maxCostUsd", usage.cost_usd or 0.0, limits.max_cost_usd),
     )
-    return next((Reached(*row) for row in table if row[2] is not None and row[1] >= row[2]), None)
+    for name, value, maximum in table:
+        if maximum is not None and value >= maximum:
+            return Reached(name, value, maximum)
+    return None
 
 
 def stop(tx: Tx, limit: Reached) -> None:

@@ -149,7 +149,7 @@ def _filter(value: Any, path: Path, rules: Rules) -> Any:
             if _visible((*path, key), rules)
         }
     if isinstance(value, list):
-        items = cast("list[Any]", value)
+        items: list[Any] = value
         return [
             _filter(one, (*path, index), rules)
             for index, one in enumerate(items)

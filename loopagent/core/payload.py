@@ -121,7 +121,7 @@ class _Walk:
             if _is_partial(old, replace):
                 return self._items(old, replace, path, "replaceElements")
             return self._put(old, replace, path)
-        if remove == DELETE or update == DELETE:
+        if DELETE in (remove, update):
             return self._delete(old, path)
         for name, wanted in (
             ("removeElements", remove),
@@ -160,7 +160,7 @@ class _Walk:
 
     def _object(self, old: Json, wanted: Json, path: Path, name: str) -> Json:
         """Merge an object of one bucket into an old object."""
-        return self.merge(old, {**dict.fromkeys(BUCKETS, {}), name: wanted}, path)
+        return self.merge(old, {one: wanted if one == name else {} for one in BUCKETS}, path)
 
     def _append(self, old: list[Any], added: list[Any], path: Path) -> list[Any]:
         kept = [one for one in added if self._allowed((*path, len(old)), "add")]

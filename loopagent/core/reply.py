@@ -123,8 +123,7 @@ def _plain_step(step: Any) -> bool:
         return False
     calls: Any = fields.get("actions", [])
     return isinstance(calls, list) and all(
-        isinstance(one, dict) and cast("dict[str, Any]", one).keys() == _CALL_KEYS
-        for one in cast("list[Any]", calls)
+        isinstance(one, dict) and cast("dict[str, Any]", one).keys() == _CALL_KEYS for one in calls
     )
 
 

@@ -74,6 +74,11 @@ def _compile(schema: Schema) -> jsonschema_rs.Validator:
     return jsonschema_rs.validator_for(schema, pattern_options=options, offline=True)
 
 
+def checked_levels(schema: Schema) -> int:
+    """How deep a value that does not satisfy a schema may be for its faults to be listed."""
+    return _compiled(schema).levels
+
+
 def _keep(cache: dict[Any, Any], key: Any, entry: Any) -> None:
     if len(cache) >= _MAX_CACHED:
         cache.clear()
@@ -294,6 +299,9 @@ _MESSAGES: dict[str, Callable[[Any], str]] = {
 
 
 def _message(error: Any) -> str:
+    if error.kind.name == "falseSchema":
+        at_all = error.schema_path[-1] == "additionalProperties"
+        return "must have no properties" if at_all else "must not be given"
     known = _MESSAGES.get(error.kind.name)
     return str(error.message) if known is None else known(error.kind)
 

@@ -35,7 +35,6 @@ def apply(
     Returns:
         The scratchpad, warnings, and problems; with a problem nothing of it may be used.
     """
-    warnings: list[str] = []
     problems: list[Problem] = []
     notes = pad.notes if "notes" not in change else str(change["notes"] or "")
     if len(notes) > max_notes_chars:
@@ -44,9 +43,8 @@ def apply(
         )
     tasks = {one.id: one for one in pad.tasks}
     listed = change.get("taskList") or {}
-    for gone in listed.get("remove") or ():
-        if tasks.pop(gone, None) is None:
-            warnings.append(f"scratchpad: there is no task {gone!r} to remove")
+    unknown = [one for one in listed.get("remove") or () if tasks.pop(one, None) is None]
+    warnings = [f"scratchpad: there is no task {one!r} to remove" for one in unknown]
     for raw in listed.get("upsert") or ():
         tasks[raw["id"]] = Task.model_validate(raw)
     if len(tasks) > max_tasks:

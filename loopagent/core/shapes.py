@@ -83,7 +83,7 @@ class _Shape:
     def _typed(self, schema: Schema, depth: int) -> str:
         kind = schema.get("type")
         if isinstance(kind, list):
-            return "|".join(_SIMPLE.get(str(one), str(one)) for one in cast("list[Any]", kind))
+            return "|".join(_SIMPLE.get(str(one), str(one)) for one in kind)
         if kind == "array":
             inner = self.of(cast("Schema", schema.get("items") or {}), depth + 1)
             return f"({inner})[]" if "|" in inner and not inner.startswith("{") else f"{inner}[]"

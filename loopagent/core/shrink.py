@@ -25,7 +25,7 @@ class ShrinkLimits:
 
 
 def suspicious(
-    old: Any, new: Any, patch: list[dict[str, Any]], limits: ShrinkLimits | None = None
+    old: Any, patch: list[dict[str, Any]], limits: ShrinkLimits | None = None
 ) -> list[str]:
     """Remarkable losses of a change; looks only at the places the patch names."""
     bounds = limits or ShrinkLimits()

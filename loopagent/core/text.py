@@ -210,7 +210,7 @@ def _tolerant(text: str, start: int) -> tuple[Any, int, tuple[str, ...]]:
 
 
 def _unescaped(text: str, start: int) -> tuple[Any, int, tuple[str, ...]]:
-    """JSON that was escaped as if it stood in a string: `{\\"taskComplete\\": true}`."""
+    """JSON that was escaped as if it stood in a string."""
     try:
         inner = json.loads(f'"{text[start:]}"', strict=False)
         value, _ = _DECODER.raw_decode(inner)

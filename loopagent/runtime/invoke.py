@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from pydantic import ValidationError
 
@@ -31,7 +31,7 @@ FINAL_CODES = frozenset({"bad_params", "bad_result", "result_too_large", "timeou
 """Failures that another attempt would only repeat, or for which no time is left."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Call:
     """What stays the same for all attempts of a call."""
 
@@ -43,15 +43,36 @@ class _Call:
     max_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
-    """An attempt under way in a task of its own, so that it cannot hold up who waits for it."""
+class _Coroutine:
+    """An async attempt, in a task of its own so that it cannot hold up whoever waits for `result`."""
 
-    future: asyncio.Task[Outcome]
+    def __init__(self, call: Coroutine[Any, Any, Outcome], grace_seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self.result: asyncio.Future[Outcome | None] = loop.create_future()
+        self.task = loop.create_task(self._run(call))
+        self._grace_seconds = grace_seconds
 
-    def give_up(self) -> None:
-        """Cancel it."""
-        self.future.cancel()
+    async def give_up(self) -> None:
+        """Cancel it, and wait a little for it to clean up."""
+        self.task.cancel()
+        await asyncio.wait((self.task,), timeout=self._grace_seconds)
+
+    async def _run(self, call: Coroutine[Any, Any, Outcome]) -> None:
+        settle = self.result.set_result
+        try:
+            _give(self.result, settle, await call)
+        except asyncio.CancelledError:
+            text = "CancelledError: the action cancelled itself"
+            _give(self.result, settle, Outcome.failed("exception", text))
+            raise
+        except KeyboardInterrupt as error:
+            _give(self.result, self.result.set_exception, error)
+
+
+def _give(result: asyncio.Future[Any], settle: Callable[[Any], None], value: object) -> None:
+    """Settle a result that nobody has settled yet; whoever comes late is not heard."""
+    if not result.done():
+        settle(value)
 
 
 class Invoker:
@@ -79,7 +100,7 @@ class Invoker:
         self._text: Callable[[str], str] = storable if mask is None else partial(_masked, mask)
         self._closed = False
         self._serial: dict[AnyAction, asyncio.Lock] = {}
-        self._tasks: set[asyncio.Task[Outcome]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def invoke(
         self,
@@ -126,6 +147,7 @@ class Invoker:
     async def aclose(self) -> None:
         """End every async action that still runs, even one that ignores it; threads are let go."""
         self._closed = True
+        await asyncio.sleep(0)  # a task that is cancelled before it began would say nothing
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -159,24 +181,24 @@ class Invoker:
             return self._failed(error)
         return await self._outcome(call, work)
 
-    async def _start(self, call: _Call) -> _Running | Work[Outcome]:
+    async def _start(self, call: _Call) -> _Coroutine | Work[Outcome]:
         """Begin one attempt, when it is its turn."""
         if self._closed:
             raise BusyError("the runtime is shutting down")
         arguments = call.action.arguments(call.params, call.context)
-        release = await self._turn(call) if call.action.spec.serial else None
+        on_end = await self._turn(call) if call.action.spec.serial else None
+        if call.action.is_async:
+            return self._start_coroutine(call, arguments, on_end)
+        blocking = partial(self._call_sync, call, arguments)
         try:
-            work = await self._begin(call, arguments)
+            return await self._threads.start(blocking, ends_at=call.ends_at, on_end=on_end)
         except BaseException:
-            if release is not None:
-                release()
+            if on_end is not None:
+                on_end()
             raise
-        if release is not None:  # when it has really ended, not when it was given up
-            work.future.add_done_callback(lambda _: release())
-        return work
 
     async def _turn(self, call: _Call) -> Callable[[], None]:
-        """Wait until no other call of a serial action runs; gives back what ends the turn."""
+        """Wait until no call of a serial action runs, given up or not; gives what ends the turn."""
         lock = self._serial.setdefault(call.action, asyncio.Lock())
         try:
             async with asyncio.timeout_at(call.ends_at):
@@ -186,41 +208,34 @@ class Invoker:
             raise BusyError(text) from None
         return lock.release
 
-    async def _begin(self, call: _Call, arguments: dict[str, Any]) -> _Running | Work[Outcome]:
-        if not call.action.is_async:
-            blocking = partial(self._call_sync, call, arguments)
-            return await self._threads.start(blocking, ends_at=call.ends_at)
-        task = asyncio.get_running_loop().create_task(self._call_async(call, arguments))
-        self._tasks.add(task)
-        task.add_done_callback(self._forget)
-        return _Running(task)
+    def _start_coroutine(
+        self, call: _Call, arguments: dict[str, Any], on_end: Callable[[], None] | None
+    ) -> _Coroutine:
+        work = _Coroutine(self._call_async(call, arguments), self._grace_seconds)
+        self._tasks.add(work.task)
+        work.task.add_done_callback(self._tasks.discard)
+        if on_end is not None:
+            work.task.add_done_callback(lambda _: on_end())
+        return work
 
-    def _forget(self, task: asyncio.Task[Outcome]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # looked at, so that asyncio does not report one of a task given up
-
-    async def _outcome(self, call: _Call, work: _Running | Work[Outcome]) -> Outcome:
+    async def _outcome(self, call: _Call, work: _Coroutine | Work[Outcome]) -> Outcome:
         """Wait for an attempt, not longer than the call may take."""
-        future = work.future
-        left = call.ends_at - asyncio.get_running_loop().time()
+        result = work.result
+        loop = asyncio.get_running_loop()
+        timer = loop.call_at(call.ends_at, _give, result, result.set_result, None)
         try:
-            await asyncio.wait((future,), timeout=left)
+            outcome = await result
         except asyncio.CancelledError:
-            await self._give_up(call, work)
+            call.context.clock.stopped = True
+            await work.give_up()
             raise
-        if not future.done():
-            await self._give_up(call, work)
-            return _timed_out(call)
-        if future.cancelled():
-            return Outcome.failed("exception", "CancelledError: the action cancelled itself")
-        return future.result()
-
-    async def _give_up(self, call: _Call, work: _Running | Work[Outcome]) -> None:
+        finally:
+            timer.cancel()
+        if outcome is not None:
+            return outcome
         call.context.clock.stopped = True
-        work.give_up()
-        if isinstance(work, _Running):
-            await asyncio.wait((work.future,), timeout=self._grace_seconds)
+        await work.give_up()
+        return _timed_out(call)
 
     async def _call_async(self, call: _Call, arguments: dict[str, Any]) -> Outcome:
         try:
@@ -239,10 +254,10 @@ class Invoker:
     async def _convert_aside(self, call: _Call, value: Any) -> Outcome:
         convert = partial(self._converted, call, value)
         try:
-            work = await self._threads.start(convert, ends_at=call.ends_at)
-        except BusyError:
+            work = await self._threads.start(convert, ends_at=0)
+        except BusyError:  # none is free at this moment; waiting would eat up the call's time
             return convert()
-        return await work.future
+        return await work.result or convert()
 
     def _call_sync(self, call: _Call, arguments: dict[str, Any]) -> Outcome:
         try:
@@ -295,32 +310,33 @@ def _said(error: BaseException) -> str:
 def _described(error: BaseException) -> str:
     """Type and message; of a group also those of its first members."""
     text = _said(error)
-    if isinstance(error, BaseExceptionGroup):
-        members: tuple[BaseException, ...] = error.exceptions
+    members: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    if members:
         text += ": " + "; ".join(_described(one) for one in members[:MAX_LISTED])
-    name = error.__class__.__name__
+    name = type(error).__name__
     return f"{name}: {text}" if text else name
 
 
 def _complaints(error: ValidationError) -> str:
     listed = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(
-        f"params{''.join(f'[{part}]' if isinstance(part, int) else f'.{part}' for part in one['loc'])}:"
-        f" {one['msg'].removeprefix('Value error, ')}"
-        for one in listed
+        f"{_place(one['loc'])}: {one['msg'].removeprefix('Value error, ')}" for one in listed
     )
+
+
+def _place(loc: tuple[int | str, ...]) -> str:
+    return "params" + "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in loc)
 
 
 def _timed_out(call: _Call) -> Outcome:
     spec = call.action.spec
-    advice = {
-        (True, True): "",
-        (
-            True,
-            False,
-        ): " It may have taken effect; calling it again with the same parameters is safe.",
-        (False, False): " It may have taken effect: check before you call it again.",
-    }[spec.repeatable, spec.effects == "read"]
+    advice = ""
+    if spec.effects != "read":
+        advice = " It may have taken effect: " + (
+            "calling it again with the same parameters is safe."
+            if spec.idempotent
+            else "check before you call it again."
+        )
     text = f"{spec.name} did not end within {call.seconds:g} s and was given up.{advice}"
     return Outcome.failed("timeout", text, may_have_run=spec.effects != "read")
 
@@ -342,16 +358,17 @@ async def _pause(call: _Call, attempts: int) -> bool:
     return True
 
 
-async def _kill(task: asyncio.Task[Outcome]) -> None:
+async def _kill(task: asyncio.Task[None]) -> None:
     """End a task that ignores its cancellation: close what it runs, else forget it.
 
-    `asyncio.run` waits for every task that it knows, so one that cannot be ended would keep the process.
+    `asyncio.run` waits for every task that it knows, so one that cannot be ended would keep the
+    process.
     """
-    coroutine = task.get_coro()
     with contextlib.suppress(Exception, SystemExit):
-        if inspect.iscoroutine(coroutine):
-            coroutine.close()
+        cast("Any", task.get_coro()).close()
     task.cancel()
     await asyncio.wait((task,), timeout=0.01)
     if not task.done():
         asyncio._unregister_task(task)  # noqa: SLF001 - documented for this purpose
+    elif not task.cancelled():
+        task.exception()  # looked at: its end is no news

@@ -44,7 +44,7 @@ class Performer:
         invoker: Invoker,
         template: str,
         open_model: Callable[[str], Model],
-        action_of: Callable[[str, str], Action | None],
+        action_of: Callable[[str, str], Action[..., Any] | None],
         retry: RetryPolicy | None = None,
     ) -> None:
         self._store = store
@@ -226,7 +226,7 @@ class Performer:
 
 def interrupted(effect: RunAction) -> Outcome:
     """The outcome of a call that was started before a crash and must not silently run again."""
-    text = f"The call of {effect.action} was interrupted by a crash. It may have taken effect; check before repeating it."
+    text = f"{effect.action} was interrupted by a crash and may have taken effect; check before repeating."
     return Outcome.failed(INTERRUPTED, text, may_have_run=True)
 
 

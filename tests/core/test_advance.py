@@ -164,7 +164,7 @@ def test_a_claim_that_comes_with_a_step_is_not_taken() -> None:
 
 def test_completion_policy_names_what_is_missing_and_gives_up_in_the_end() -> None:
     spec = agent(
-        payload=PayloadSpec(schema_={"type": "object", "required": ["total"]}),
+        payload=PayloadSpec.model_validate({"schema": {"type": "object", "required": ["total"]}}),
         completion=Completion(min_calls={"work": 1}),
     )
     play = Play(spec).reply(DONE)

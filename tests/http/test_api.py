@@ -36,7 +36,8 @@ def start(client: httpx2.Client, agent: str, **more: Any) -> Json:
     )
     assert answer.status_code == 201, answer.text
     assert answer.headers["location"].endswith(answer.json()["id"])
-    return answer.json()
+    run: Json = answer.json()
+    return run
 
 
 def read(

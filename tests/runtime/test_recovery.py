@@ -168,7 +168,7 @@ async def test_the_log_folds_to_the_snapshot(tmp_path: Path, store: str) -> None
             "payloadChangeRequest": {"newElements": {"a": [1]}},
         },
     ]
-    agent = Agent("reader", model=ScriptedModel(script), actions=[look])
+    agent: Agent[Any] = Agent("reader", model=ScriptedModel(script), actions=[look])
     async with App(agents=[agent], store=store.format(folder=tmp_path)) as app:
         view = await app.wait((await app.start("reader", "look")).id)
         assert view.state.waiting
@@ -184,7 +184,7 @@ async def test_the_log_folds_to_the_snapshot(tmp_path: Path, store: str) -> None
 
 async def test_a_waiting_run_is_answered_by_another_process(tmp_path: Path) -> None:
     def app() -> App:
-        script = [
+        script: list[Any] = [
             {"taskComplete": False, "message": "Go on?", "nextStep": {"type": "Chat"}},
             {"taskComplete": True},
         ]
@@ -203,11 +203,11 @@ async def test_a_waiting_run_is_answered_by_another_process(tmp_path: Path) -> N
 
 
 async def test_only_one_of_two_answers_wins(tmp_path: Path) -> None:
-    script = [
+    script: list[Any] = [
         {"taskComplete": False, "message": "Go on?", "nextStep": {"type": "Chat"}},
         {"taskComplete": True},
     ]
-    agent = Agent("asker", model=ScriptedModel(script))
+    agent: Agent[Any] = Agent("asker", model=ScriptedModel(script))
     async with App(agents=[agent], store=f"sqlite:///{tmp_path}/runs.db") as app:
         view = await app.wait((await app.start("asker", "ask")).id)
         request = f"{view.id}:{view.state.asks[0].id}"

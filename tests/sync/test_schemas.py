@@ -113,7 +113,7 @@ def test_every_dialect_compiles_and_has_no_object_that_must_stay_empty(dialect: 
         assert (
             one.get("additionalProperties") is not None
             or "$ref" in one
-            or not one.get("properties") is None
+            or one.get("properties") is not None
         )
         assert not (one.get("properties") == {} and one.get("additionalProperties") is False)
         if dialect == "openai" and "properties" in one:

@@ -38,9 +38,10 @@ def count_orders(by: str) -> dict[str, int]:
 async def late_orders(
     context: ActionContext, region: str | None = None, days: int = 1
 ) -> list[dict[str, Any]]:
-    """Orders that arrived, or are still on their way, later than promised.
+    """List orders that arrived, or are still on their way, later than promised.
 
     Args:
+        context: Tells whoever watches how far it is.
         region: Only this region; left out means all.
         days: At least this many days late.
     """

@@ -33,9 +33,7 @@ MAX_NESTING = 5
 
 
 class AgentPipelineRequest(Wire):
-    """Stages, each one object with exactly one verb: tool, map, let, where, select, sort, first, last, count,
-    distinct, flatten, groupBy, jsonpath, lines, grep, head or tail.
-    """
+    """Stages, each one object with exactly one verb; the value of the last one comes back."""
 
     steps: list[dict[str, Any]] = Field(min_length=1, max_length=MAX_STAGES)
 

@@ -45,9 +45,10 @@ class MadeCall:
 class Done:
     """The step is finished.
 
-    `calls` are the calls of actions it made, in the order they were asked for, whatever order they ended in: the
-    circuit breaker learns from them. `results` become one results message, `said` further messages, `notices` go with the engine's other words at
-    the turn boundary. `progress` is False for a step that can bring nothing, so that it resets no guard.
+    `calls` are the calls of actions it made, in the order they were asked for: the circuit breaker
+    learns from them. `results` become one results message, `said` further messages, `notices` go with
+    the engine's other words at the turn boundary. `progress` is False for a step that can bring
+    nothing, so that it resets no guard.
     """
 
     calls: tuple[MadeCall, ...] = ()

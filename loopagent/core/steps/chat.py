@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 class Chat(NextStep):
-    """Say or ask something: the reply's `message` is shown, with its `responseForm` if it has one, and the run waits
-    for the answer.
-    """
+    """Say or ask something: `message` is shown, with any `responseForm`, and the run waits for the answer."""
 
     type: Literal["Chat"]
     example: ClassVar[dict[str, Any]] = {

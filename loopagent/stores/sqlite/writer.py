@@ -54,7 +54,7 @@ class _Ticket:
 
     def run(self, connection: sqlite3.Connection) -> None:
         """Write. A refusal is the job's result; anything else breaks the transaction."""
-        assert self.write is not None  # noqa: S101 - only ready tickets are run
+        assert self.write is not None
         try:
             self.value, self.error = self.write(connection), None
         except LoopAgentError as error:

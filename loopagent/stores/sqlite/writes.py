@@ -127,7 +127,7 @@ def _family(connection: sqlite3.Connection, state: RunState) -> tuple[int | None
 
 def _spec(connection: sqlite3.Connection, row: Row) -> int:
     """Key of the pinned definition; equal definitions are stored once."""
-    assert row.spec is not None  # noqa: S101 - set by prepare_new
+    assert row.spec is not None
     connection.execute("INSERT OR IGNORE INTO spec (hash, body) VALUES (?, ?)", row.spec)
     found = connection.execute("SELECT key FROM spec WHERE hash = ?", row.spec[:1]).fetchone()
     return int(found[0])
