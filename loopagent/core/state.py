@@ -219,33 +219,29 @@ class RunState:
         return next((one for one in self.pending.values() if isinstance(one, CallModel)), None)
 
 
-_NOT_STORED = {"spec", "handler"}
+_NOT_STORED = {"spec", "handler", "schema_version"}
 _ADAPTER: TypeAdapter[RunState] = TypeAdapter(RunState)
 
 
 def dump_state(state: RunState) -> bytes:
-    """The state as JSON, without the pinned spec."""
-    return _ADAPTER.dump_json(state, exclude=_NOT_STORED, exclude_defaults=True)
+    """The state as JSON, without the pinned spec; its schema version is always in it."""
+    body = _ADAPTER.dump_json(state, exclude=_NOT_STORED, exclude_defaults=True)
+    return b'{"schema_version":%d,' % SCHEMA_VERSION + body[1:]
 
 
 def load_state(body: bytes, spec: AgentSpec) -> RunState:
     """The state again.
 
     Raises:
-        pydantic.ValidationError: The body is not a state of this version.
+        ValueError: The body is not a state, or one of a newer version; never a guess.
     """
-    state = _ADAPTER.validate_json(_with_spec(body))
+    state = _ADAPTER.validate_json(b'{"spec":' + _PLACEHOLDER + b"," + body[1:])
+    if state.schema_version > SCHEMA_VERSION:
+        message = f"the state has version {state.schema_version}, this release reads {SCHEMA_VERSION}: upgrade"
+        raise ValueError(message)
     return replace(state, spec=spec)
 
 
 _PLACEHOLDER = (
     AgentSpec(name="pinned").model_dump_json(by_alias=True, exclude_defaults=True).encode()
 )
-
-
-def _with_spec(body: bytes) -> bytes:
-    return (
-        b'{"spec":' + _PLACEHOLDER + b"," + body[1:]
-        if body != b"{}"
-        else b'{"spec":' + _PLACEHOLDER + b"}"
-    )

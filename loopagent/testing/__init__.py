@@ -1,1 +1,0 @@
-"""What tests of stores and agents need."""

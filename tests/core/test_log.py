@@ -117,7 +117,7 @@ def turn_of_a_run(number: int) -> tuple[Entry, Entry]:
         "warnings": [],
         "usage": spent,
     }
-    call, path = f"{number}:act.0", f"turn/{number}/act/0"
+    call, path = f"{number}:action.0", f"turn/{number}/action/0"
     started = {"callId": call, "action": "work", "params": {"item": number, "mode": "careful"}}
     reply = Entry(
         now,
@@ -214,10 +214,10 @@ def test_format_1_stays_as_it_is():
     assert decode(bytes.fromhex(WRITTEN)) == turn_of_a_run(7)[0]
 
 
-DIGEST = "bfd3f1e3a605f432d3e56d6e073af3254fe02f90cfeb6e39fbdac4d705be55c4"
+DIGEST = "3c2e978578e9349f6b1901fa6d5497568243977efe7904bc82c55ec090d3fb83"
 WRITTEN = (
-    "018b3634373536b734343231d4333432363135432da6cc894b607ef9e50aa0f45dac006c82e52a98eb81ed23"
-    "dfb9e5f945d9184e06190d649983ca745859919c082a6273e0fe219cce53800535d218095a6a373432302722"
-    "c19b189294e22d0c8df48c4c294af4832784f1e43d0c470265c9c88e904840cd922686c0c03427251f9a6366"
-    "4490a7513223c89920ff82b5839aac10cf2a81ed82e45373e48c6a684254561d3491651e1b1b0b00"
+    "018b3634373536b734343231d4333432363135432dbccc894b667ef9e50aa0545eac006c98e52a98eb81ed23"
+    "dfb9e5f945d9184e06190d6499834a7a58d1919c082a7873e0fe219cda5380c537d2c8095a9a373432302722"
+    "d99b189294ee2d0c8df48c4c294afa832784f1e4400c470265c9c894904840cd982686c0c0342725379a63cd"
+    "8e207fa36449904b415e069b006acb42fcab04b60e925bcdd1b2aba109511976d04499796c6c2c00"
 )

@@ -457,6 +457,13 @@ def test_equal_schemas_share_their_compiled_form_and_many_schemas_are_bounded():
     assert check_params(json.loads(json.dumps(TABLE)), {"rows": []}) == ({"rows": []}, [], [])
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
 @given(JSON, st.sampled_from([TABLE, PETS, CHAIN, of(x_=INTEGER), {"type": "object"}]))
 def test_nothing_makes_it_raise_and_what_is_accepted_satisfies_the_schema(value, schema):
     ready, problems, warnings = check_params(schema, value)

@@ -98,9 +98,9 @@ class Writer:
         """
         opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         queue: Queue = SimpleQueue()
-        ticket = _Ticket(lambda: _nothing, opened)
+        queue.put([_Ticket(lambda: _nothing, opened)])
         name = "loopagent-sqlite-writer"
-        thread = threading.Thread(target=self._main, args=(queue, ticket), name=name, daemon=True)
+        thread = threading.Thread(target=self._main, args=(queue,), name=name, daemon=True)
         thread.start()
         try:
             await opened
@@ -147,14 +147,15 @@ class Writer:
 
     # ------------------------------------------------------------------ on the thread
 
-    def _main(self, queue: Queue, opened: _Ticket) -> None:
+    def _main(self, queue: Queue) -> None:
         try:
             connection = self._connect()
         except Exception as error:  # noqa: BLE001 - goes to whoever opens
-            opened.error = error
-            _deliver([opened])
+            first, _ = _take(queue)
+            for one in first:
+                one.error = error
+            _deliver(first)
             return
-        _deliver([opened])
         open_ = True
         while open_:
             tickets, open_ = _take(queue)
