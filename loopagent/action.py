@@ -97,6 +97,9 @@ class Action(Generic[P, R]):
         contexts: Names of the parameters that receive the `ActionContext`.
     """
 
+    __name__: str
+    __wrapped__: Callable[P, R]
+
     def __init__(
         self,
         fn: Callable[P, R],

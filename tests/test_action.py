@@ -305,4 +305,4 @@ def test_the_context_says_who_calls_and_how_long_is_left():
     assert context.seconds_left == 0.0
     assert context.cancelled
     with pytest.raises(AttributeError):
-        context.turn = 2  # type: ignore[misc]
+        context.turn = 2

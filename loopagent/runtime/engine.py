@@ -220,7 +220,12 @@ class Engine:
         root_id = live.state.root_id or live.run_id
         events = [
             public_event(
-                fact, seq=first_seq + index, at=commit.at, run_id=live.run_id, root_id=root_id
+                fact,
+                seq=first_seq + index,
+                at=commit.at,
+                run_id=live.run_id,
+                root_id=root_id,
+                parent_id=live.state.parent_id,
             )
             for index, fact in enumerate(commit.facts)
         ]

@@ -65,7 +65,7 @@ class _Coroutine:
             text = "CancelledError: the action cancelled itself"
             _give(self.result, settle, Outcome.failed("exception", text))
             raise
-        except KeyboardInterrupt as error:
+        except BaseException as error:  # KeyboardInterrupt: it reaches whoever waits
             _give(self.result, self.result.set_exception, error)
 
 
@@ -241,14 +241,16 @@ class Invoker:
         try:
             result = call.action.fn(**arguments)
             value = await result if inspect.isawaitable(result) else result
-        except (Exception, SystemExit) as error:
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # a task must not end the loop, whatever it raises
             return self._failed(error)
         limit = min(INLINE_BYTES, call.max_bytes)
         try:
             return Outcome(ok=True, value=to_jsonable(value, max_bytes=limit, text=self._text))
         except TooLargeError:
             return await self._convert_aside(call, value)
-        except Exception:
+        except (Exception, SystemExit):
             return self._converted(call, value)
 
     async def _convert_aside(self, call: _Call, value: Any) -> Outcome:
@@ -262,7 +264,9 @@ class Invoker:
     def _call_sync(self, call: _Call, arguments: dict[str, Any]) -> Outcome:
         try:
             value = call.action.fn(**arguments)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             return self._failed(error)
         return self._converted(call, value)
 
@@ -276,7 +280,7 @@ class Invoker:
             code, why = "result_too_large", f"{error.reason}, and at most {call.max_bytes} are kept"
         except NotJsonError as error:
             code, why = "bad_result", str(error)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # raised by a serializer of the author's
             code, why = "bad_result", _described(error)
         text = f"{spec.name} ran, but its result cannot be kept: {why}."
         return self._failure(code, text, may_have_run=spec.effects != "read")
@@ -359,16 +363,13 @@ async def _pause(call: _Call, attempts: int) -> bool:
 
 
 async def _kill(task: asyncio.Task[None]) -> None:
-    """End a task that ignores its cancellation: close what it runs, else forget it.
+    """End a task that ignores its cancellation, by closing what it runs.
 
-    `asyncio.run` waits for every task that it knows, so one that cannot be ended would keep the
-    process.
+    `asyncio.run` waits for every task it knows, so one that went on would keep the process.
     """
     with contextlib.suppress(Exception, SystemExit):
         cast("Any", task.get_coro()).close()
-    task.cancel()
-    await asyncio.wait((task,), timeout=0.01)
-    if not task.done():
-        asyncio._unregister_task(task)  # noqa: SLF001 - documented for this purpose
-    elif not task.cancelled():
-        task.exception()  # looked at: its end is no news
+    task.cancel()  # wakes it up: there is nothing left for it to run
+    await asyncio.wait((task,))
+    with contextlib.suppress(Exception, asyncio.CancelledError):
+        task.result()  # looked at: how it ended is no news

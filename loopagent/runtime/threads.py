@@ -44,7 +44,7 @@ class Threads:
         """Begin to run `call` in a thread, with the context variables of the caller.
 
         Args:
-            call: Must not raise, except `KeyboardInterrupt`.
+            call: What it raises reaches whoever waits for its result.
             ends_at: When to stop waiting for a free thread, on the loop's clock, seconds.
             on_end: Called on the loop when the thread has ended, waited for or not.
 
@@ -104,7 +104,7 @@ class Work(Generic[T]):
     def _run(self, call: Callable[[], T]) -> None:
         try:
             self._hand_over(self.result.set_result, call())
-        except KeyboardInterrupt as error:
+        except BaseException as error:  # KeyboardInterrupt: it reaches whoever waits
             self._hand_over(self.result.set_exception, error)
 
     def _hand_over(self, settle: Callable[..., None], result: object) -> None:

@@ -1,0 +1,1 @@
+"""What tests of stores and agents need."""

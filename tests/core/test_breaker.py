@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
@@ -18,9 +20,9 @@ LIMITS = BreakerLimits()
 EMPTY = BreakerState()
 
 
-def failing(state: BreakerState, *calls: dict[str, object], fatal: bool = False) -> BreakerState:
+def failing(state: BreakerState, *calls: Mapping[str, object], fatal: bool = False) -> BreakerState:
     for params in calls:
-        state = record(state, "send", params, ok=False, fatal=fatal)
+        state = record(state, "send", dict(params), ok=False, fatal=fatal)
     return state
 
 
@@ -117,7 +119,9 @@ CALLS = st.lists(
 
 @given(CALLS)
 def test_the_rules_hold_whatever_happens(calls):
-    state, in_a_row, same, locked = EMPTY, dict.fromkeys("xyz", 0), {}, set()
+    state, in_a_row = EMPTY, dict.fromkeys("xyz", 0)
+    same: dict[tuple[str, int], int] = {}
+    locked: set[str] = set()
     for action, number, end in calls:
         state = record(state, action, {"n": number}, ok=end == "ok", fatal=end == "fatal")
         if end == "ok":

@@ -10,8 +10,9 @@ import json
 import pathlib
 import types
 import uuid
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -52,7 +53,9 @@ class Point:
     y: Any = None
 
 
-Pair = collections.namedtuple("Pair", "left right")
+class Pair(NamedTuple):
+    left: int
+    right: set[int]
 
 
 class Order(BaseModel):
@@ -79,7 +82,7 @@ class Tuple(tuple[int, ...]):
 
 
 PLUS_2 = dt.timezone(dt.timedelta(hours=2))
-FORMS = [
+FORMS: list[tuple[Any, Any]] = [
     (None, None),
     (True, True),
     (-3, -3),
@@ -179,7 +182,7 @@ def model_cycle() -> Node:
     return node
 
 
-def generator():
+def generator() -> Iterator[int]:
     yield 1
 
 
@@ -187,7 +190,7 @@ async def coroutine() -> int:
     return 1
 
 
-NONE = [
+NONE: list[tuple[Any, str]] = [
     (float("nan"), "result: nan is not a JSON number"),
     ({"a": [1, {"b": float("-inf")}]}, "result.a[1].b: -inf is not"),
     (Decimal("NaN"), "result: NaN is not a number"),
@@ -329,4 +332,4 @@ def test_sets_come_in_one_order(value):
     except NotJsonError:  # an infinite decimal
         assert any(isinstance(one, decimal.Decimal) for one in value)
         return
-    assert form == to_jsonable(set(reversed(list(value))))
+    assert form == to_jsonable(frozenset(list(value)[::-1]))

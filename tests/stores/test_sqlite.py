@@ -519,7 +519,7 @@ async def test_a_cut_file_is_told(path):
         ("UPDATE run SET state = 'x'", "state of run 'run-1'"),
         ("UPDATE run SET state = '{\"id\":5}'", "state of run 'run-1'"),
         (
-            "UPDATE run SET state = CAST('{\"schema_version\":99,' || substr(state, 2) AS BLOB)",
+            "UPDATE run SET state = CAST(replace(state, '_version\":1', '_version\":99') AS BLOB)",
             r"newer version of loopagent \(99",
         ),
         ("UPDATE spec SET body = '{}'", "state of run 'run-1'"),

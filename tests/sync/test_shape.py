@@ -166,7 +166,8 @@ def text_files() -> list[Path]:
         hidden = any(part.startswith(".") and part != ".ci" for part in parts[:-1])
         if hidden or LEFT_OUT & set(parts) or any(part.endswith(".egg-info") for part in parts):
             continue
-        if path.is_file() and path.suffix in TEXT_SUFFIXES:
+        measured = path.name.startswith(".coverage")
+        if path.is_file() and path.suffix in TEXT_SUFFIXES and not measured:
             found.append(path)
     return found
 
