@@ -15,8 +15,9 @@ from loopagent.errors import ConfigError
 
 
 if TYPE_CHECKING:
-    from loopagent.app import App, RunView
+    from loopagent.app import App
     from loopagent.ports import Model
+    from loopagent.runview import RunView
 
 P = TypeVar("P")
 

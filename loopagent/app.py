@@ -113,6 +113,7 @@ class App:
         self._background.append(asyncio.create_task(self._leases.renew(), name="leases"))
         if self._recover:
             await self.engine.recover()
+            self._background.append(asyncio.create_task(self.engine.sweep(), name="sweep"))
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -322,6 +323,10 @@ class App:
             await self.engine.idle(run_id, left)
             view = await self.get(run_id)
             resting = view.state.ended or view.state.waiting
+            if not resting and not self.engine.works_on(run_id):
+                resting = (
+                    await self.store.owner(run_id) is None
+                )  # nobody works on it: it waits to be resumed
             if resting or self.closing or (deadline is not None and self._clock() >= deadline):
                 return view
             await asyncio.sleep(0.05 if left is None else min(0.05, left))
@@ -393,6 +398,3 @@ class App:
     def _action_of(self, agent: str, name: str) -> Action[..., Any] | None:
         known = self.agents.get(agent)
         return known.actions.get(name) if known is not None else None
-
-
-__all__ = ["App", "RunView"]

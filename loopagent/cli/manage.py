@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from loopagent.app import App, RunView
+from loopagent.app import App
 from loopagent.cli.output import out, print_json, short, show_event, table
 from loopagent.cli.session import drive, run_async, terminal_answerer
 from loopagent.errors import ConfigError
 from loopagent.project import load_project
+from loopagent.runview import RunView
 
 
 runs = typer.Typer(

@@ -12,9 +12,10 @@ from typing import Any, Literal
 import typer
 from rich.prompt import Prompt
 
-from loopagent.app import App, RunView
+from loopagent.app import App
 from loopagent.cli.output import err, out, print_json, show_event
 from loopagent.errors import RequestError
+from loopagent.runview import RunView
 
 
 Json = dict[str, Any]

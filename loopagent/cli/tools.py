@@ -14,7 +14,7 @@ import typer
 
 from loopagent import resources
 from loopagent import schemas as schema_files
-from loopagent.app import App, RunView
+from loopagent.app import App
 from loopagent.cli.output import err, out, print_json
 from loopagent.cli.session import drive
 from loopagent.core.prompt import system_prompt
@@ -23,6 +23,7 @@ from loopagent.core.tokens import estimate_tokens
 from loopagent.errors import ConfigError
 from loopagent.http.server import make_server
 from loopagent.project import Project, load_project
+from loopagent.runview import RunView
 
 
 agents = typer.Typer(help="Agents: lint, prompt.", no_args_is_help=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from loopagent.app import App, RunView
+from loopagent.app import App
 from loopagent.errors import RequestError
 from loopagent.http.models import (
     CancelRun,
@@ -23,6 +23,7 @@ from loopagent.http.models import (
 )
 from loopagent.http.problems import responses
 from loopagent.http.sse import HEADERS, position, stream
+from loopagent.runview import RunView
 
 
 MAX_WAIT_SECONDS = 300

@@ -17,7 +17,7 @@ from loopagent.core.events import Event, Reported, Settled, Started
 from loopagent.core.facts import public_event
 from loopagent.core.outcome import Outcome
 from loopagent.core.state import RunState
-from loopagent.errors import ConflictError, RequestError
+from loopagent.errors import ConflictError, RequestError, StoreError
 from loopagent.ports import Commit, Store
 from loopagent.runtime.bus import Bus
 from loopagent.runtime.leases import Leases
@@ -166,6 +166,10 @@ class Engine:
             return False
         return True
 
+    def works_on(self, run_id: str) -> bool:
+        """Whether this process is working on the run."""
+        return run_id in self._live
+
     def partial(self, run_id: str) -> str:
         """Visible text of the reply that is arriving now, empty when none is."""
         live = self._live.get(run_id)
@@ -279,15 +283,37 @@ class Engine:
         async with live.lock:
             live.tasks.pop(effect_id, None)
             events, live.ready = live.ready, []
-            if events:
-                try:
+            try:
+                if events:
                     await self._apply(live, lambda _: events)
-                except Exception:
-                    _LOG.exception(
-                        "run %s could not be saved; it is taken up again later", live.run_id
-                    )
+            except Exception:
+                _LOG.exception("run %s could not be saved; it is taken up again later", live.run_id)
+                await self._abandon(live)
+                return
             self._rest(live)
         self._forget_if_resting(live)
+
+    async def _abandon(self, live: Live) -> None:
+        """Let go of a run whose progress cannot be saved: the store has it as it last was."""
+        for task in live.tasks.values():
+            task.cancel()
+        live.tasks.clear()
+        if self._live.get(live.run_id) is live:
+            del self._live[live.run_id]
+        try:
+            await self._leases.give_back(live)
+        except StoreError:
+            _LOG.warning("the lease of run %s ends by itself", live.run_id)
+        live.idle.set()
+
+    async def sweep(self, every_seconds: float = 10.0) -> None:
+        """Take up, again and again, what another process or a failing store left in the middle; run it as a task."""
+        while True:
+            await asyncio.sleep(every_seconds)
+            try:
+                await self.recover()
+            except StoreError:
+                _LOG.exception("looking for runs to take up failed")
 
     def _rest(self, live: Live) -> None:
         """Tell whoever waits that the run does nothing now."""

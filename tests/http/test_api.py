@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -293,7 +294,7 @@ def test_the_server_says_what_is_wrong_with_a_project(tmp_path: Path) -> None:
         "name: Bad Name\nactions: [lok]\nlimit: {}\n"
     )
     done = subprocess.run(
-        ["python", "-m", "loopagent", "serve", "--project", str(project)],
+        [sys.executable, "-m", "loopagent", "serve", "--project", str(project)],
         capture_output=True,
         text=True,
         check=False,

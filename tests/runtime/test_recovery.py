@@ -217,3 +217,29 @@ async def test_only_one_of_two_answers_wins(tmp_path: Path) -> None:
         assert {getattr(one, "code", "") for one in done if isinstance(one, Exception)} == {
             "already_resolved"
         }
+
+
+async def test_a_run_that_cannot_be_saved_is_let_go_and_taken_up_again(tmp_path: Path) -> None:
+    @action(effects="read")
+    async def big() -> str:
+        return "".join(chr(0x4E00 + (one * 7919) % 20000) for one in range(400_000))
+
+    calls = {"type": "Actions", "actions": [{"name": "big", "params": {}}]}
+    script: list[Any] = [
+        {"taskComplete": False, "nextStep": calls},
+        {"taskComplete": True, "message": "done"},
+    ]
+    limits = {"max_result_chars": 5_000_000}
+
+    def app(size: str) -> App:
+        agent: Agent[Any] = Agent(
+            "reader", model=ScriptedModel(script), actions=[big], limits=limits
+        )
+        return App(agents=[agent], store=f"sqlite:///{tmp_path}/runs.db{size}")
+
+    async with app("?max_bytes=300000") as full:
+        view = await full.wait((await full.start("reader", "read")).id, timeout_seconds=20)
+        assert view.state.status == "running"
+        assert "1:action.0" in view.state.pending
+    async with app("") as roomy:
+        assert (await roomy.wait(view.id, timeout_seconds=20)).state.status == "completed"
