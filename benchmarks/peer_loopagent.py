@@ -1,6 +1,6 @@
 """loopagent in the peers' benchmark: the glue that their harness (`common.py`) asks of every engine.
 
-Copy or link this file beside that harness, or run `benchmarks/run.py`, which does so.
+See `benchmarks/README.md` for how to run it side by side with other engines.
 """
 
 import json

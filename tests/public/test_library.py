@@ -1,0 +1,89 @@
+"""The library as its documentation shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import loopagent
+from loopagent import Agent, App, RequestError, action
+from loopagent.models.scripted import ScriptedModel
+from tests.fakes.provider import FakeProvider
+
+
+class Trip(BaseModel):
+    city: str | None = None
+    stops: list[str] = []
+
+
+@action(effects="read")
+async def search(query: str, limit: int = 5) -> list[str]:
+    """Search points of interest."""
+    return [f"{query} {number}" for number in range(1, limit + 1)]
+
+
+CALL = {
+    "type": "Actions",
+    "actions": [{"name": "search", "params": {"query": "Porto", "limit": 2}}],
+}
+SCRIPT: list[Any] = [
+    {"taskComplete": False, "nextStep": CALL},
+    {
+        "taskComplete": True,
+        "message": "Two stops.",
+        "payloadChangeRequest": {"updateElements": {"city": "Porto", "stops": ["Porto 1"]}},
+    },
+]
+
+
+def test_the_public_names() -> None:
+    assert loopagent.__all__ == [
+        "ActionContext",
+        "ActionError",
+        "ActionRetry",
+        "Agent",
+        "App",
+        "ConfigError",
+        "LoopAgentError",
+        "RequestError",
+        "Result",
+        "action",
+    ]
+
+
+def test_run_sync_gives_a_typed_result() -> None:
+    planner = Agent("planner", model=ScriptedModel(SCRIPT), payload=Trip, actions=[search])
+    result = planner.run_sync("A day in Porto")
+    assert (result.status, result.message) == ("completed", "Two stops.")
+    assert result.payload == Trip(city="Porto", stops=["Porto 1"])
+
+
+@pytest.mark.anyio
+async def test_run_sync_refuses_inside_a_loop() -> None:
+    with pytest.raises(RuntimeError, match="await agent.run"):
+        Agent("planner", model=ScriptedModel(SCRIPT)).run_sync("x")
+
+
+@pytest.mark.anyio
+async def test_events_of_a_stream_and_of_an_app(tmp_path: Any) -> None:
+    planner = Agent("planner", model=ScriptedModel(SCRIPT), payload=Trip, actions=[search])
+    streamed = [event["type"] async for event in planner.stream("A day in Porto")]
+    assert "run.completed" in streamed
+    async with App(agents=[planner], store=f"sqlite:///{tmp_path}/runs.db") as app:
+        run = await app.start("planner", "A day in Porto", payload={"city": "Lisbon"})
+        types = [event["type"] async for event in app.events(run.id) if "seq" in event]
+        assert types[-1] == "run.completed"
+        with pytest.raises(RequestError, match="fit the agent's schema"):
+            await app.start("planner", "A day in Porto", payload={"stops": 5})
+
+
+@pytest.mark.anyio
+async def test_a_whole_agent_against_a_real_server_that_plays_the_provider() -> None:
+    with FakeProvider() as provider:
+        provider.say(429, SCRIPT[0], "no JSON at all", SCRIPT[1])
+        agent = Agent("planner", model=f"{provider.url}#script", payload=Trip, actions=[search])
+        result = await agent.run("A day in Porto")
+        assert (result.status, result.payload.city) == ("completed", "Porto")
+        assert result.usage["modelCalls"] == 3
