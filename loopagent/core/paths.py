@@ -1,162 +1,268 @@
-"""Paths into a payload, as tuples of keys and positions, and rules about who may do what where.
+"""Places in a payload, as tuples of keys and positions, and rules on who may do what where.
 
-Written form: `a.b`, `a[0].b`, `a["key with.dots"]`, `a.*` (everything below a), `*` (everything). A rule may end in
-operations: `a.b:add,update`.
+A rule is written `PATTERN` or `PATTERN:add,update,delete`; without operations it allows all three.
+
+| pattern | covers |
+| --- | --- |
+| `*` | everything, the whole included |
+| `a.b` | that place and everything below it |
+| `a[0]`, `a[*]` | one position of an array, every position |
+| `a["x.y"]` | a key that could not be written otherwise (a JSON string, or one in single quotes) |
+| `a.*` | everything below `a`, but not `a` itself |
+| `a.*.c` | each `c` one or more levels below `a` |
+
+Rules only allow; what no rule covers is refused. A rule for a part needs none for the whole.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+
+from loopagent.core.json_values import is_array, is_object
+from loopagent.core.names import closest
 
 
-Path = tuple[str | int, ...]
-Operation = Literal["add", "update", "delete"]
-OPERATIONS: frozenset[str] = frozenset({"add", "update", "delete"})
-_PART = re.compile(r"""\.?(?:(\*)|\[(\d+)\]|\[\*\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]:"*]+))""")
-ANY = "*"
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and positions from the outside in."""
+Operation: TypeAlias = Literal["add", "update", "delete"]
+OPERATIONS: Final[frozenset[str]] = frozenset({"add", "update", "delete"})
+MAX_PATTERN_CHARS: Final = 1_000
+"""Longest pattern that is read."""
+
+
+class Wild(Enum):
+    """A part of a pattern that stands for several."""
+
+    LEVELS = "*"
+    """One or more levels, whatever they are."""
+    POSITION = "[*]"
+    """Any position of an array."""
+
+
+Pattern: TypeAlias = tuple[str | int | Wild, ...]
+"""Parts from the outside in; empty for everything."""
+
+_PART: Final = re.compile(
+    r"""
+      (?P<levels>\*)
+    | (?P<name>[^\s.\[\]:"*](?:[^.\[\]:"*]*[^\s.\[\]:"*])?)
+    | \[\s*(?:
+          (?P<position>\d{1,9})
+        | (?P<every>\*)
+        | (?P<quoted>"(?:[^"\\]|\\.)*")
+        | '(?P<single>(?:[^'\\]|\\.)*)'
+      )\s*\]
+    """,
+    re.VERBOSE,
+)
+_FOREIGN: Final = ("/", "$")
+_FORM: Final = 'write it like a.b, a[0].b, a["x.y"], a.* or *'
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern and the operations it allows; a last part `*` covers everything below."""
+    """A pattern and what may be done at the places it covers."""
 
-    path: Path
+    pattern: Pattern
     operations: frozenset[str] = OPERATIONS
+
+    def covers(self, path: Path) -> bool:
+        """Whether the pattern names this place or one around it."""
+        at = _Matching((self.pattern,))
+        for part in path:
+            at = at.below(part)
+        return at.covered
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What may be read or written."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[Rule, ...] = ()
 
     def allows(self, path: Path, operation: Operation) -> bool:
-        """Whether the operation may be done at the path itself."""
-        return any(operation in one.operations and _covers(one.path, path) for one in self.rules)
+        """Whether the operation may be done at exactly this place.
+
+        Args:
+            path: The place; empty for the whole payload.
+            operation: What is to be done.
+        """
+        return any(operation in one.operations and one.covers(path) for one in self.rules)
 
     @property
     def everything(self) -> bool:
         """Whether nothing is kept out."""
-        return any(one.path == (ANY,) and one.operations == OPERATIONS for one in self.rules)
+        return any(not one.pattern and one.operations == OPERATIONS for one in self.rules)
 
     def filter(self, value: Any) -> Any:
-        """The part of a value that may be read; containers on the way to it are kept."""
-        return value if self.everything else _filter(value, (), self)
+        """The part of a value that may be read; operations do not matter.
+
+        Objects and arrays on the way to a readable place are kept, without what may not be read. An unreadable
+        item is shown as `{}`, so that positions stay what they are. Nothing that came in is changed.
+        """
+        shown = _readable(value, _Matching(tuple(one.pattern for one in self.rules)))
+        return _empty_of(value) if shown is _HIDDEN else shown
 
 
-def parse_rules(texts: list[str]) -> tuple[Rules, list[str]]:
-    """Rules from their written form, and what is wrong with those that cannot be read (they allow nothing)."""
+ALL: Final = Rules((Rule(()),))
+"""Rules that allow everything."""
+
+
+def parse_rules(texts: Iterable[str]) -> tuple[Rules, list[str]]:
+    """Read rules as people write them.
+
+    Args:
+        texts: One rule each.
+
+    Returns:
+        The rules, and what is wrong with the texts that are none; those allow nothing.
+    """
     rules: list[Rule] = []
     problems: list[str] = []
     for text in texts:
-        pattern, _, operations = text.partition(":") if '"' not in text else _split_quoted(text)
-        path = parse_path(pattern)
-        named = frozenset(one.strip() for one in operations.split(",") if one.strip()) or OPERATIONS
-        unknown = sorted(named - OPERATIONS)
-        if path is None:
-            problems.append(f"{text!r} is not a path like a.b, a[0].c or a.*")
-        elif unknown:
-            problems.append(
-                f"{text!r}: unknown operation {', '.join(unknown)}; known: add, update, delete"
-            )
+        read = _parse_rule(text)
+        if isinstance(read, Rule):
+            rules.append(read)
         else:
-            rules.append(Rule(path, named))
+            problems.append(f"{text[:80]!r}: {read}")
     return Rules(tuple(rules)), problems
+
+
+def pointer(path: Sequence[str | int]) -> str:
+    """The path as a JSON Pointer (RFC 6901)."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
+# --- reading patterns ------------------------------------------------------------------------------
+
+
+def _parse_rule(text: str) -> Rule | str:
+    text = text.strip()
+    if len(text) > MAX_PATTERN_CHARS:
+        return f"longer than {MAX_PATTERN_CHARS} characters"
+    if text.startswith(_FOREIGN):
+        return f'{_FORM}; a key that starts with {text[0]} goes into quotes: ["{text[0]}…"]'
+    read = _parse_pattern(text)
+    if isinstance(read, str):
+        return read
+    pattern, rest = read
+    if not rest:
+        return Rule(pattern)
+    operations = [one.strip().casefold() for one in rest[1:].split(",")]
+    for one in operations:
+        if one not in OPERATIONS:
+            return _unknown_operation(one)
+    return Rule(pattern, frozenset(operations))
+
+
+def _unknown_operation(name: str) -> str:
+    known = "add, update, delete"
+    if not name:
+        return f"an operation is missing after the colon; known: {known}"
+    near = closest(name, sorted(OPERATIONS))
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"unknown operation {name!r}{hint} (known: {known})"
+
+
+def _parse_pattern(text: str) -> tuple[Pattern, str] | str:
+    """The pattern a text starts with, and the rest from the colon on; or what is wrong with it."""
+    parts: list[str | int | Wild] = []
+    position = 0
+    while not parts or (position < len(text) and text[position] != ":"):
+        dotted = bool(parts) and text[position] == "."
+        position += dotted
+        found = _PART.match(text, position)
+        bracketed = text[position : position + 1] == "["
+        if found is None or (parts and dotted == bracketed):
+            where = f"at character {position + 1}" if position < len(text) else "at its end"
+            return f"not a path ({where}); {_FORM}"
+        part = _part(found)
+        if part is None:
+            return f"not a JSON string: {found.group()}"
+        parts.append(part)
+        position = found.end()
+    return (() if parts == [Wild.LEVELS] else tuple(parts)), text[position:]
+
+
+def _part(found: re.Match[str]) -> str | int | Wild | None:
+    text = found.group(found.lastgroup or 0)
+    if found.lastgroup == "position":
+        return int(text)
+    if found.lastgroup == "single":
+        return re.sub(r"\\(.)", r"\1", text)
+    if found.lastgroup == "quoted":
+        try:
+            return cast("str", json.loads(text))
+        except ValueError:
+            return None
+    wild = {"levels": Wild.LEVELS, "every": Wild.POSITION}
+    return wild.get(found.lastgroup or "", text)
+
+
+# --- matching --------------------------------------------------------------------------------------
+
+
+class _Matching:
+    """How far patterns have got on the way to a place: the parts of each that are still to come."""
+
+    __slots__ = ("_rest", "covered")
+
+    def __init__(self, rest: Iterable[Pattern]) -> None:
+        self._rest = set(rest)
+        self.covered = () in self._rest
+
+    def __bool__(self) -> bool:
+        return bool(self._rest)
+
+    def below(self, part: str | int) -> _Matching:
+        """The same for a key or position inside."""
+        if self.covered:
+            return self
+        rest: set[Pattern] = set()
+        for one in self._rest:
+            first = one[0]
+            if first is Wild.LEVELS:
+                rest |= {one, one[1:]}
+            elif first is Wild.POSITION:
+                if isinstance(part, int):
+                    rest.add(one[1:])
+            elif type(first) is type(part) and first == part:
+                rest.add(one[1:])
+        return _Matching(rest)
+
+
+_HIDDEN: Final = object()
+
+
+def _readable(value: Any, at: _Matching) -> Any:
+    """What may be read of a value, or `_HIDDEN`."""
+    if at.covered:
+        return value
+    if not at:
+        return _HIDDEN
+    if is_object(value):
+        fields = ((key, _readable(one, at.below(key))) for key, one in value.items())
+        return {key: one for key, one in fields if one is not _HIDDEN}
+    if is_array(value):
+        items = (_readable(one, at.below(index)) for index, one in enumerate(value))
+        return [{} if one is _HIDDEN else one for one in items]
+    return _HIDDEN
+
+
+def _empty_of(value: Any) -> Any:
+    """What stands for a payload of which nothing may be read."""
+    return {} if is_object(value) else [] if is_array(value) else None
 
 
 @lru_cache(maxsize=256)
 def rules_of(texts: tuple[str, ...]) -> Rules:
     """Rules from their written form, read once; those that cannot be read allow nothing."""
     return parse_rules(list(texts))[0]
-
-
-def parse_path(text: str) -> Path | None:
-    """A path from its written form; None when it is not one."""
-    parts: list[str | int] = []
-    position = 0
-    text = text.strip()
-    while position < len(text):
-        found = _PART.match(text, position)
-        if found is None or found.end() == position:
-            return None
-        star, index, quoted, name = found.groups()
-        if index is not None:
-            parts.append(int(index))
-        elif quoted is not None:
-            parts.append(re.sub(r"\\(.)", r"\1", quoted))
-        else:
-            parts.append(name.strip() if name else star or ANY)
-        position = found.end()
-    return tuple(parts) if parts else None
-
-
-def show_path(path: Path) -> str:
-    """A path in its written form; `(root)` for the whole."""
-    text = ""
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif re.fullmatch(r"[^.\[\]:\"*\s]+", part):
-            text += f".{part}" if text else part
-        else:
-            quoted = part.replace("\\", "\\\\").replace('"', '\\"')
-            text += f'["{quoted}"]'
-    return text or "(root)"
-
-
-def pointer(path: Path) -> str:
-    """The path as a JSON Pointer (RFC 6901)."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
-
-
-def _split_quoted(text: str) -> tuple[str, str, str]:
-    end = text.rfind("]")
-    head, tail = text[: end + 1], text[end + 1 :]
-    rest, colon, operations = tail.partition(":")
-    return head + rest, colon, operations
-
-
-def _covers(pattern: Path, path: Path) -> bool:
-    if pattern and pattern[-1] == ANY:
-        head = pattern[:-1]
-        return len(path) > len(head) and _matches(head, path[: len(head)])
-    return len(path) >= len(pattern) and _matches(pattern, path[: len(pattern)])
-
-
-def _matches(pattern: Path, path: Path) -> bool:
-    return len(pattern) == len(path) and all(
-        want in (ANY, got) for want, got in zip(pattern, path, strict=True)
-    )
-
-
-def _leads_to(path: Path, rules: Rules) -> bool:
-    return any(
-        _matches(one.path[: len(path)], path) for one in rules.rules if len(one.path) > len(path)
-    )
-
-
-def _filter(value: Any, path: Path, rules: Rules) -> Any:
-    if rules.allows(path, "update") or any(_covers(one.path, path) for one in rules.rules if path):
-        return value
-    if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
-        return {
-            key: _filter(one, (*path, key), rules)
-            for key, one in fields.items()
-            if _visible((*path, key), rules)
-        }
-    if isinstance(value, list):
-        items: list[Any] = value
-        return [
-            _filter(one, (*path, index), rules)
-            for index, one in enumerate(items)
-            if _visible((*path, index), rules)
-        ]
-    return None if path else value
-
-
-def _visible(path: Path, rules: Rules) -> bool:
-    return any(_covers(one.path, path) for one in rules.rules) or _leads_to(path, rules)

@@ -1,37 +1,43 @@
-"""Changes to the payload: one walk over the request makes the new payload and the RFC 6902 patch that leads to it.
+"""Changes to the payload: one walk over the request gives the new payload and the patch that leads to it.
 
-Nothing that came in is changed; untouched parts are shared between the old and the new payload.
+Nothing that came in is changed, and whatever the request does not touch is shared between old and new.
+The cost grows with the request, not with the payload, apart from measuring a payload that grows.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Final
 
-from loopagent.core.hashing import canonical_json
-from loopagent.core.paths import Operation, Path, Rules, pointer, show_path
+from loopagent.core.json_values import Json, is_array, is_object
+from loopagent.core.payload_request import DELETE, NAMES, WHERE, Parts, read_request
+from loopagent.core.payload_writer import ABSENT, Writer, place, size_of
 from loopagent.core.problems import Problem
 
 
-DELETE = "__DELETE__"
-BUCKETS = ("replaceElements", "removeElements", "newElements", "updateElements")
-MAX_DEPTH = 100
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
+    from loopagent.core.paths import Path, Rules
 
-class _Unset:
-    """Stands for "not there", where null is a value."""
-
-
-_UNSET = _Unset()
+MAX_DEPTH: Final = 100
+"""Levels of nesting that a change may reach."""
+MAX_NOTES: Final = 30
+"""Most warnings, and most refusals, that one change lists; further ones are only counted."""
+_ALMOST_DELETE: Final = frozenset({"DELETE", "DELETED", "REMOVE", "REMOVED"})
 
 
 @dataclass(slots=True)
 class PayloadChange:
     """What a change request makes of a payload.
 
-    `patch` are RFC 6902 operations against the old payload. `refused` are writes the agent may not make; they are
-    left out and the rest is done. With `problems` the request cannot be applied at all.
+    Args:
+        payload: The payload afterwards; the very same object when nothing changed.
+        patch: RFC 6902 operations that lead from the old payload to this one.
+        warnings: What was taken otherwise than written, or had no effect.
+        refused: Writes that the agent may not make; they were left out, the rest was done.
+        problems: Why the request cannot be carried out at all; then nothing changed.
     """
 
     payload: Any
@@ -40,266 +46,235 @@ class PayloadChange:
     refused: list[str] = field(default_factory=list[str])
     problems: list[Problem] = field(default_factory=list[Problem])
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many places were added, updated and deleted."""
+        kinds = [one["op"] for one in self.patch]
+        names = {"added": "add", "updated": "replace", "deleted": "remove"}
+        return {name: kinds.count(kind) for name, kind in names.items()}
+
 
 def apply_change(payload: Any, request: Json, *, write: Rules, max_bytes: int) -> PayloadChange:
     """Apply a change request.
 
-    For every key the first that applies counts: replace, remove, add (when absent), update. Arrays count by
-    position against the old array: `{}` leaves an item, `"__DELETE__"` takes it away after all other changes,
-    positions past the end append; `newElements` arrays append.
+    For every key the first that fits counts: replace it whole; remove it; add it when it is not there;
+    update it. Objects merge, everything else is assigned; null is a value. Arrays count by position in
+    the old array: `{}` leaves an item, `"__DELETE__"` takes it away, positions past the end append, and
+    arrays in `newElements` append. In `replaceElements` an array with `{}` places swaps single items.
 
     Args:
-        payload: The payload as it is.
-        request: An `AgentPayloadChangeRequest` as camelCase JSON; keys it does not know are taken as changes.
+        payload: The payload as it is; null counts as an empty object.
+        request: An `AgentPayloadChangeRequest` as camelCase JSON; unknown keys are taken as changes.
         write: What may be written.
-        max_bytes: Size the payload may have as JSON afterwards.
+        max_bytes: Size that the payload may grow to, as JSON in UTF-8; getting smaller is always fine.
+
+    Returns:
+        The new payload and all there is to say about it; never raises for a bad request.
     """
-    change = PayloadChange(payload)
-    buckets = _buckets(payload, request, change)
-    if not any(buckets.values()):
-        return change
-    base = payload if isinstance(payload, dict) else {}
-    if payload is not base and payload is not None:
-        change.warnings.append("the payload was not an object and is replaced by one")
+    parts, warnings, problems = read_request(payload, request)
+    if problems:
+        return PayloadChange(payload, problems=problems)
+    walk = _Walk(Writer(write), warnings)
     try:
-        change.payload = _Walk(change, write).merge(cast("Json", base), buckets, ())
+        after = walk.root({} if payload is None else payload, parts)
     except RecursionError:
-        change.problems.append(
-            Problem("payloadChangeRequest", f"nested deeper than {MAX_DEPTH} levels")
-        )
-        return PayloadChange(payload, problems=change.problems)
-    if payload is not base:
-        change.patch = [{"op": "replace", "path": "", "value": change.payload}]
-    size = len(canonical_json(change.payload).encode("utf-8", "replace")) if change.patch else 0
-    if size > max_bytes:
-        wrong = Problem(
-            "payloadChangeRequest",
-            f"the payload may have {max_bytes} bytes; keep large data out",
-            str(size),
-        )
-        return PayloadChange(payload, problems=[wrong])
+        text = f"nested more than {MAX_DEPTH} levels deep; make it flatter"
+        return PayloadChange(payload, problems=[Problem(WHERE, text)])
+    if walk.writer.growth > 0 and (size := size_of(after)) > max_bytes:
+        text = f"the payload would have {size} bytes, {max_bytes} are allowed; keep large data out of it"
+        return PayloadChange(payload, problems=[Problem(WHERE, text, f"{size} bytes")])
+    change = PayloadChange(
+        payload, walk.writer.patch, _capped(warnings), _capped(walk.writer.refused)
+    )
+    if change.patch:
+        change.payload = after
+    if change.patch and payload is None:
+        change.patch = [{"op": "replace", "path": "", "value": after}]
     return change
 
 
-def _buckets(payload: Any, request: Json, change: PayloadChange) -> dict[str, Json]:
-    buckets: dict[str, Json] = {name: dict(request.get(name) or {}) for name in BUCKETS}
-    for key, value in request.items():
-        if key in BUCKETS or key == "reasoning":
-            continue
-        exists = isinstance(payload, dict) and key in payload
-        name = "updateElements" if exists else "newElements"
-        buckets[name].setdefault(key, value)
-        change.warnings.append(f"{key}: stands beside the parts of the request; taken as {name}")
-    return buckets
+def _capped(notes: list[str]) -> list[str]:
+    notes = list(dict.fromkeys(notes))
+    more = len(notes) - MAX_NOTES
+    return notes if more <= 0 else [*notes[:MAX_NOTES], f"and {more} more like these"]
 
 
 class _Walk:
-    """One application: collects patch, warnings and refusals on its way through the request."""
+    """One walk over a request: makes the new payload and has the writer keep what changed."""
 
-    def __init__(self, change: PayloadChange, write: Rules) -> None:
-        self._change = change
-        self._write = write
+    def __init__(self, writer: Writer, warnings: list[str]) -> None:
+        self.writer = writer
+        self._warnings = warnings
 
-    def merge(self, old: Json, buckets: dict[str, Json], path: Path) -> Json:
-        """The new object for an old one."""
-        if len(path) > MAX_DEPTH:
-            raise RecursionError
-        new = dict(old)
-        for key in dict.fromkeys(key for bucket in buckets.values() for key in bucket):
-            parts = {name: bucket.get(key, _UNSET) for name, bucket in buckets.items()}
-            value = self._value(old.get(key, _UNSET), parts, (*path, key))
-            if isinstance(value, _Unset):
-                new.pop(key, None)
+    def root(self, old: Any, parts: Parts) -> Any:
+        """The new payload."""
+        return self._array(old, parts, ()) if is_array(old) else self._object(old, parts, ())
+
+    def _warn(self, path: Path, text: str) -> None:
+        self._warnings.append(f"{place(path)}: {text}")
+
+    # --- objects
+
+    def _object(self, old: Json, parts: Parts, path: Path) -> Json:
+        """An object with the keys that the parts name changed; the same one when none was."""
+        _limit(path)
+        new = old
+        for key in parts.keys():  # noqa: SIM118 - no dict: the keys of all parts
+            before = old.get(key, ABSENT)
+            after = self._value(before, parts.at(key), (*path, key))
+            if after is before:
+                continue
+            if new is old:
+                new = dict(old)
+            if after is ABSENT:
+                del new[key]
             else:
-                new[key] = value
+                new[key] = after
         return new
 
-    def _value(self, old: Any, parts: dict[str, Any], path: Path) -> Any:
-        """What becomes of one key or item."""
-        replace, remove, add, update = (parts.get(name, _UNSET) for name in BUCKETS)
-        if not isinstance(replace, _Unset):
-            if _is_partial(old, replace):
-                return self._items(old, replace, path, "replaceElements")
-            return self._put(old, replace, path)
-        if DELETE in (remove, update):
-            return self._delete(old, path)
-        for name, wanted in (
-            ("removeElements", remove),
-            ("newElements", add),
-            ("updateElements", update),
-        ):
-            if not isinstance(wanted, _Unset):
-                old = self._apply(old, wanted, path, name)
-        return old
+    # --- arrays
 
-    def _apply(self, old: Any, wanted: Any, path: Path, name: str) -> Any:
-        if name == "removeElements" and not isinstance(wanted, dict | list):
-            self._change.warnings.append(
-                f'{show_path(path)}: mark what goes with "{DELETE}"; nothing was removed'
+    def _array(self, old: list[Any], parts: Parts, path: Path) -> list[Any]:
+        """An array with the positions that the parts name changed; the same one when none was.
+
+        Deletions come last and from the end, so that every position means the old array.
+        """
+        _limit(path)
+        places = parts._replace(new=ABSENT)
+        reach = max((len(one) for one in places if is_array(one)), default=0)
+        new, gone = list(old), set[int]()
+        for index in range(min(len(old), reach)):
+            here = self._marked(places.at(index), (*path, index))
+            if here.deletes:
+                gone.add(index)
+            else:
+                new[index] = self._value(old[index], here, (*path, index))
+        self._past_end(new, len(old), places, path)
+        for one in parts.new if is_array(parts.new) else ():
+            self._push(new, one, path)
+        gone = {
+            one for one in sorted(gone, reverse=True) if self.writer.delete(old[one], (*path, one))
+        }
+        if gone:
+            return [one for index, one in enumerate(new) if index not in gone]
+        same = len(new) == len(old) and all(a is b for a, b in zip(new, old, strict=True))
+        return old if same else new
+
+    def _past_end(self, new: list[Any], end: int, places: Parts, path: Path) -> None:
+        """Append what stands at positions past the end."""
+        for name in ("replace", "update"):
+            items: Any = getattr(places, name)
+            for index in range(end, len(items) if is_array(items) else 0):
+                if index > len(new) and items[index] not in ({}, DELETE):
+                    self._warn((*path, index), f"past the end; appended at position {len(new)}")
+                self._push(new, items[index], path)
+        if is_array(places.remove) and any(one != {} for one in places.remove[end:]):
+            self._warn(path, f"has {end} items; nothing to remove past its end")
+
+    def _push(self, new: list[Any], value: Any, path: Path) -> None:
+        here = (*path, len(new))
+        if value == DELETE:
+            self._warn(here, "there is no such item; nothing to remove")
+        elif value != {}:
+            made = self.writer.put(ABSENT, self._clean(value, here), here)
+            new += [] if made is ABSENT else [made]
+
+    # --- one place
+
+    def _value(self, old: Any, parts: Parts, path: Path) -> Any:
+        """What becomes of one key or item; `ABSENT` when it goes."""
+        if parts.replace is not ABSENT:
+            return self._replace(old, parts, path)
+        parts = self._marked(parts, path)
+        if parts.deletes and old is not ABSENT:
+            return ABSENT if self.writer.delete(old, path) else old
+        if parts.deletes:
+            self._warn(path, "is not there; nothing to remove")
+            parts = parts.unmarked()
+        if is_object(old):
+            old, parts = self._object(old, parts.of(dict), path), parts.others(dict)
+        elif is_array(old):
+            self._watch_length(old, parts.update, path)
+            old, parts = self._array(old, parts.of(list), path), parts.others(list)
+        if parts.remove not in (ABSENT, {}):
+            reason = "is not there" if old is ABSENT else f'mark what goes with "{DELETE}"'
+            self._warn(path, f"{reason}; nothing was removed")
+        return self._set(old, parts.new, parts.update, path)
+
+    def _replace(self, old: Any, parts: Parts, path: Path) -> Any:
+        """Swap a place out whole; in an array with `{}` places, single items."""
+        wanted = parts.replace
+        if any(one is not ABSENT for one in parts[1:]):
+            self._warn(path, f"{NAMES['replace']} has it, so nothing else was done to it")
+        if wanted == DELETE:
+            return self._value(old, Parts(remove=DELETE), path)
+        if is_array(old) and is_array(wanted) and {} in wanted:
+            self._warn(
+                path, f"an array with {{}} in {NAMES['replace']} swaps single items; others stay"
             )
+            return self._array(old, Parts(replace=wanted), path)
+        return self.writer.put(old, self._clean(wanted, path), path)
+
+    def _set(self, old: Any, new: Any, update: Any, path: Path) -> Any:
+        """Add or assign what could not be merged."""
+        if old is ABSENT and new is not ABSENT:
+            made = self.writer.put(ABSENT, self._clean(new, path), path)
+            return made if update is ABSENT else self._value(made, Parts(update=update), path)
+        new, update = (ABSENT if one == {} else one for one in (new, update))
+        if update is not ABSENT:
+            return self._update(old, update, path)
+        if new is ABSENT:
             return old
-        if isinstance(old, _Unset):
-            return self._absent(wanted, path, name)
-        if isinstance(old, dict) and isinstance(wanted, dict):
-            return self._object(cast("Json", old), cast("Json", wanted), path, name)
-        if isinstance(old, list) and isinstance(wanted, list):
-            if name == "newElements":
-                return self._append(cast("list[Any]", old), cast("list[Any]", wanted), path)
-            return self._items(cast("list[Any]", old), cast("list[Any]", wanted), path, name)
-        if name == "newElements":
-            self._change.warnings.append(f"{show_path(path)}: exists already; taken as an update")
-        return old if name == "removeElements" else self._put(old, wanted, path)
+        after = self.writer.put(old, self._clean(new, path), path)
+        if after is not old:
+            self._warn(path, "was there already; taken as an update")
+        return after
 
-    def _absent(self, wanted: Any, path: Path, name: str) -> Any:
-        if name == "removeElements":
-            self._change.warnings.append(f"{show_path(path)}: is not there; nothing to remove")
-            return _UNSET
-        if name == "updateElements":
-            self._change.warnings.append(f"{show_path(path)}: was not there; added")
-        return self._put(_UNSET, _without_marks(wanted), path)
+    def _update(self, old: Any, update: Any, path: Path) -> Any:
+        if old is ABSENT and is_array(update):
+            update = [one for one in update if one != {}]
+        after = self.writer.put(old, self._clean(update, path), path)
+        if old is ABSENT and after is not ABSENT:
+            self._warn(path, "was not there; added")
+        return after
 
-    def _object(self, old: Json, wanted: Json, path: Path, name: str) -> Json:
-        """Merge an object of one bucket into an old object."""
-        return self.merge(old, {one: wanted if one == name else {} for one in BUCKETS}, path)
+    # --- what models get wrong
 
-    def _append(self, old: list[Any], added: list[Any], path: Path) -> list[Any]:
-        kept = [one for one in added if self._allowed((*path, len(old)), "add")]
-        for one in kept:
-            self._op("add", (*path, "-"), one)
-        return [*old, *kept]
+    def _marked(self, parts: Parts, path: Path) -> Parts:
+        """The parts with a misspelt mark put right."""
+        word = parts.remove
+        if isinstance(word, str) and word != DELETE and word.strip("_ ").upper() in _ALMOST_DELETE:
+            self._warn(path, f'{json.dumps(word)} read as "{DELETE}"')
+            parts = parts._replace(remove=DELETE)
+        if parts.deletes and not parts.only_deletes:
+            self._warn(path, "is marked to be removed and changed as well; the mark counts")
+        return parts
 
-    def _items(self, old: list[Any], wanted: list[Any], path: Path, name: str) -> list[Any]:
-        """Merge by position; deletions last, from the end, so that positions always mean the old array."""
-        new = list(old)
-        gone: list[int] = []
-        for index, one in enumerate(wanted):
-            here = (*path, index)
-            if index >= len(old):
-                if one not in ({}, DELETE) and self._allowed(here, "add"):
-                    self._op("add", (*path, "-"), one)
-                    new.append(one)
-            elif one == DELETE:
-                gone.append(index)
-            elif one != {}:
-                new[index] = self._item(old[index], one, here, name)
-        for index in reversed(gone):
-            if self._allowed((*path, index), "delete"):
-                self._op("remove", (*path, index))
-                del new[index]
-        return new
+    def _watch_length(self, old: list[Any], update: Any, path: Path) -> None:
+        if is_array(update) and len(update) < len(old) and update == old[: len(update)]:
+            how = f'use {NAMES["replace"]}, or mark items with "{DELETE}"'
+            self._warn(
+                path, f"an array in {NAMES['update']} never shortens; nothing changed ({how})"
+            )
 
-    def _item(self, old: Any, wanted: Any, path: Path, name: str) -> Any:
-        if name == "removeElements":
-            return self._apply(old, wanted, path, name)
-        if isinstance(old, dict) and isinstance(wanted, dict):
-            return self._object(cast("Json", old), cast("Json", wanted), path, name)
-        return self._put(old, wanted, path)
-
-    def _put(self, old: Any, value: Any, path: Path) -> Any:
-        """Set a value; a value that is the same already is no change."""
-        absent = isinstance(old, _Unset)
-        if not absent and _same(old, value):
-            return old
-        operation: Operation = "add" if absent else "update"
-        if not self._allowed(path, operation):
-            return self._allowed_parts(old, value, path) if isinstance(value, dict) else old
-        self._op("add" if absent else "replace", path, value)
+    def _clean(self, value: Any, path: Path) -> Any:
+        """A copy of a value that is to be put, without marks: there is nothing in it to remove."""
+        _limit(path)
+        if is_object(value):
+            self._watch_marks(value.values(), path)
+            fields = ((key, one) for key, one in value.items() if one != DELETE)
+            return {key: self._clean(one, (*path, key)) for key, one in fields}
+        if is_array(value):
+            self._watch_marks(value, path)
+            items = (one for one in value if one != DELETE)
+            return [self._clean(one, (*path, index)) for index, one in enumerate(items)]
         return value
 
-    def _allowed_parts(self, old: Any, value: Json, path: Path) -> Any:
-        """A refused object whose parts may be written: permission for a part does not need that for the whole."""
-        below = [key for key in value if self._write.allows((*path, key), "add")]
-        if not below or not isinstance(old, _Unset):
-            return old
-        self._change.refused.pop()
-        made = {key: value[key] for key in below}
-        refused = [key for key in value if key not in made]
-        self._change.refused += [f"{show_path((*path, key))} (add)" for key in refused]
-        self._op("add", path, made)
-        return made
-
-    def _delete(self, old: Any, path: Path) -> Any:
-        if isinstance(old, _Unset):
-            self._change.warnings.append(f"{show_path(path)}: is not there; nothing to remove")
-            return old
-        if not self._allowed(path, "delete"):
-            return old
-        self._op("remove", path)
-        return _UNSET
-
-    def _allowed(self, path: Path, operation: Operation) -> bool:
-        if self._write.allows(path, operation):
-            return True
-        self._change.refused.append(f"{show_path(path)} ({operation})")
-        return False
-
-    def _op(self, op: str, path: Path, *value: Any) -> None:
-        entry: Json = {"op": op, "path": pointer(path)}
-        if value:
-            entry["value"] = value[0]
-        self._change.patch.append(entry)
+    def _watch_marks(self, values: Iterable[Any], path: Path) -> None:
+        if any(one == DELETE for one in values):
+            self._warn(path, f'"{DELETE}" inside a new value marks nothing; left out')
 
 
-def _same(old: Any, new: Any) -> bool:
-    """Equality as JSON has it: true is not 1."""
-    return old == new and canonical_json(old) == canonical_json(new)
-
-
-def _is_partial(old: Any, wanted: Any) -> bool:
-    """A replacement inside an array: `{}` places leave items, so it cannot mean the whole array."""
-    return isinstance(old, list) and isinstance(wanted, list) and {} in wanted
-
-
-def _without_marks(value: Any) -> Any:
-    """A new value cannot hold deletions; marks in it mean nothing."""
-    if isinstance(value, dict):
-        fields = cast("Json", value)
-        return {key: _without_marks(one) for key, one in fields.items() if one != DELETE}
-    if isinstance(value, list):
-        return [_without_marks(one) for one in cast("list[Any]", value) if one != DELETE]
-    return value
-
-
-def apply_patch(payload: Any, patch: list[Json]) -> Any:
-    """Apply RFC 6902 operations `add`, `replace` and `remove`; the payload that came in is not changed.
-
-    Raises:
-        KeyError: A path does not exist.
-        IndexError: A position does not exist.
-    """
-    for operation in patch:
-        parts = [
-            one.replace("~1", "/").replace("~0", "~") for one in operation["path"].split("/")[1:]
-        ]
-        payload = _patched(payload, parts, operation)
-    return payload
-
-
-def _patched(value: Any, parts: list[str], operation: Json) -> Any:
-    if not parts:
-        return operation["value"]
-    head, rest = parts[0], parts[1:]
-    if isinstance(value, list):
-        return _patched_list(cast("list[Any]", value), head, rest, operation)
-    new = dict(cast("Json", value))
-    if rest:
-        new[head] = _patched(new[head], rest, operation)
-    elif operation["op"] == "remove":
-        del new[head]
-    else:
-        new[head] = operation["value"]
-    return new
-
-
-def _patched_list(value: list[Any], head: str, rest: list[str], operation: Json) -> list[Any]:
-    new = list(value)
-    index = len(new) if head == "-" else int(head)
-    if rest:
-        new[index] = _patched(new[index], rest, operation)
-    elif operation["op"] == "remove":
-        del new[index]
-    elif operation["op"] == "add":
-        new.insert(index, operation["value"])
-    else:
-        new[index] = operation["value"]
-    return new
+def _limit(path: Path) -> None:
+    if len(path) > MAX_DEPTH:
+        raise RecursionError

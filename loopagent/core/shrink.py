@@ -1,96 +1,196 @@
-"""Changes that look like an accident: text that shrank, lists that lost most items, objects that became scalars.
+"""Changes that look like an accident: text that was cut, lists and objects that lost most of what they held.
 
-Nothing is undone; the model is told, so that it can look again.
+Nothing is undone and nothing is refused; the model is told, so that it can look again. Only the places that
+a patch names are looked at.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Final
+
+from loopagent.core.json_values import Json, is_array, is_object
 
 
-_TRACES = re.compile(r"(\.\.\.|…|\[truncated\]|\betc\.|\band more\b|\(omitted\))", re.IGNORECASE)
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+TRACES: Final = re.compile(
+    r"\.\.\.|…|[\[(<{]\s*(?:truncated|omitted|snip(?:ped)?|abridged|shortened|rest|unchanged)\b"
+    r"|\betc\b\.?|\band (?:so on|so forth|more)\b|\bremains? (?:the same|unchanged)\b",
+    re.IGNORECASE,
+)
+"""What is left where a model was too lazy to repeat a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShrinkLimits:
-    """From when on a loss is remarkable; shares are of the old size."""
+    """From when on a loss is remarkable; shares are of what was there before, 0 to 1."""
 
     text_share: float = 0.7
+    """Share of its characters that a text loses."""
+    text_critical: float = 0.9
+    """The same, for a critical loss."""
     text_chars: int = 100
+    """Shorter texts may shrink as they like."""
     list_share: float = 0.5
+    """Share of its items that a list loses."""
+    list_critical: float = 0.8
+    """The same, for a critical loss."""
     keys_share: float = 0.5
+    """Share of its keys that an object loses."""
+    keys_critical: float = 0.8
+    """The same, for a critical loss."""
+    top_share: float = 0.3
+    """Share of its keys that the payload itself loses."""
+    top_keys: int = 5
+    """A payload with no more keys may lose them like any object."""
     removed_chars: int = 50
+    """Size, as JSON, of something removed that is worth a word."""
+    max_depth: int = 10
+    """Levels below the root that are looked at."""
+    max_warnings: int = 20
+    """Most warnings about one change; further ones are only counted."""
 
 
 def suspicious(
-    old: Any, patch: list[dict[str, Any]], limits: ShrinkLimits | None = None
+    old: Any,
+    new: Any,
+    patch: list[Json],
+    limits: ShrinkLimits | None = None,
 ) -> list[str]:
-    """Remarkable losses of a change; looks only at the places the patch names."""
+    """Find remarkable losses in a change.
+
+    Args:
+        old: The payload before.
+        new: The payload afterwards.
+        patch: The RFC 6902 operations between them, as `apply_change` makes them.
+        limits: From when on a loss counts.
+
+    Returns:
+        One line a loss, each starting with the place as a JSON Pointer.
+    """
     bounds = limits or ShrinkLimits()
-    found: list[str] = []
+    found = list(dict.fromkeys(_all(old, new, patch, bounds)))
+    more = len(found) - bounds.max_warnings
+    return (
+        found
+        if more <= 0
+        else [*found[: bounds.max_warnings], f"and {more} more losses like these"]
+    )
+
+
+def _all(old: Any, new: Any, patch: list[Json], bounds: ShrinkLimits) -> Iterator[str]:
+    yield from _top(old, new, bounds)
+    yield from _emptied(old, patch, bounds)
     for operation in patch:
-        if operation["op"] == "add":
-            continue
-        before = _at(old, operation["path"])
-        where = operation["path"] or "(root)"
-        after = operation.get("value")
-        complaint = (
-            _removed(before, bounds)
-            if operation["op"] == "remove"
-            else _shrunk(before, after, bounds)
-        )
-        if complaint:
-            found.append(f"{where} {complaint}")
-    return found
+        pointer: str = operation["path"]
+        before = _at(old, pointer)
+        if operation["op"] == "replace":
+            yield from _replaced(before, operation["value"], pointer, bounds)
+        elif operation["op"] == "remove" and pointer.count("/") <= bounds.max_depth:
+            size = len(json.dumps(before, ensure_ascii=False))
+            if size > bounds.removed_chars:
+                yield f"{pointer} was removed ({size} characters)"
 
 
-def _removed(before: Any, bounds: ShrinkLimits) -> str | None:
-    size = len(str(before))
-    return f"was removed ({size} characters)" if size > bounds.removed_chars else None
+def _top(old: Any, new: Any, bounds: ShrinkLimits) -> Iterator[str]:
+    """Keys that the payload itself lost."""
+    if not is_object(old) or len(old) <= bounds.top_keys:
+        return
+    lost = [key for key in old if not is_object(new) or key not in new]
+    if len(lost) > bounds.top_share * len(old):
+        shown = ", ".join(lost[:5]) + (", …" if len(lost) > 5 else "")  # noqa: PLR2004
+        yield f"(the whole) lost {len(lost)} of its {len(old)} top-level keys: {shown}"
 
 
-def _shrunk(before: Any, after: Any, bounds: ShrinkLimits) -> str | None:
+def _emptied(old: Any, patch: list[Json], bounds: ShrinkLimits) -> Iterator[str]:
+    """Objects and arrays that lost members one by one."""
+    lost: dict[str, int] = {}
+    for operation in patch:
+        if operation["op"] == "remove":
+            around = operation["path"].rpartition("/")[0]
+            lost[around] = lost.get(around, 0) + 1
+    for pointer, count in lost.items():
+        yield from _fewer(_at(old, pointer), count, pointer, bounds)
+
+
+def _fewer(before: Any, lost: int, pointer: str, bounds: ShrinkLimits) -> Iterator[str]:
+    """Whether an object or array lost too many members."""
+    if pointer.count("/") > bounds.max_depth or not before or not isinstance(before, dict | list):
+        return
+    held = len(before)  # pyright: ignore[reportUnknownArgumentType]
+    keys = isinstance(before, dict)
+    least, critical = (
+        (bounds.keys_share, bounds.keys_critical)
+        if keys
+        else (bounds.list_share, bounds.list_critical)
+    )
+    if lost > least * held:
+        what = "keys" if keys else "items"
+        yield f"{pointer or '(the whole)'} lost {lost} of {held} {what}{_severity(lost, critical * held)}"
+
+
+def _replaced(before: Any, after: Any, pointer: str, bounds: ShrinkLimits) -> Iterator[str]:
+    """What is lost where one value took another's place."""
+    if pointer.count("/") > bounds.max_depth:
+        return
     if isinstance(before, str) and isinstance(after, str):
-        return _shorter(before, after, bounds)
-    if isinstance(before, list) and isinstance(after, list):
-        was, now = len(cast("list[Any]", before)), len(cast("list[Any]", after))
-        return (
-            f"shrank from {was} to {now} items"
-            if was and now < was * (1 - bounds.list_share)
-            else None
+        yield from _shorter(before, after, pointer, bounds)
+    elif is_object(before) and is_object(after):
+        yield from _fewer(before, len(before.keys() - after.keys()), pointer, bounds)
+        yield from _members(
+            ((key, before[key], after[key]) for key in before if key in after), pointer, bounds
         )
-    if isinstance(before, dict) and isinstance(after, dict):
-        was, now = len(cast("dict[str, Any]", before)), len(cast("dict[str, Any]", after))
-        return (
-            f"lost keys: {was} before, {now} now"
-            if was and now < was * (1 - bounds.keys_share)
-            else None
-        )
-    if isinstance(before, dict | list) and before and not isinstance(after, dict | list):
-        return "was an object or array and is a single value now"
-    return None
+    elif is_array(before) and is_array(after):
+        yield from _fewer(before, len(before) - len(after), pointer, bounds)
+        pairs = enumerate(zip(before, after, strict=False))
+        yield from _members(((str(index), *pair) for index, pair in pairs), pointer, bounds)
+    elif (is_object(before) or is_array(before)) and before:
+        yield f"{pointer or '(the whole)'} was {_kind(before)} and became {_kind(after)}"
 
 
-def _shorter(before: str, after: str, bounds: ShrinkLimits) -> str | None:
-    if len(before) < bounds.text_chars or len(after) >= len(before):
-        return None
-    if len(after) < len(before) * (1 - bounds.text_share):
-        return f"shrank from {len(before)} to {len(after)} characters"
-    if _TRACES.search(after) and not _TRACES.search(before):
-        return "became shorter and looks abbreviated"
-    return None
+def _members(
+    triples: Iterable[tuple[str, Any, Any]], pointer: str, bounds: ShrinkLimits
+) -> Iterator[str]:
+    for key, before, after in triples:
+        if before is not after:
+            inside = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
+            yield from _replaced(before, after, inside, bounds)
 
 
-def _at(value: Any, path: str) -> Any:
-    for part in path.split("/")[1:]:
+def _shorter(before: str, after: str, pointer: str, bounds: ShrinkLimits) -> Iterator[str]:
+    if len(after) >= len(before):
+        return
+    lost = len(before) - len(after)
+    if len(before) >= bounds.text_chars and lost > bounds.text_share * len(before):
+        severity = _severity(lost, bounds.text_critical * len(before))
+        yield f"{pointer} shrank from {len(before)} to {len(after)} characters{severity}"
+    trace = TRACES.search(after)
+    if trace and not TRACES.search(before):
+        yield f"{pointer} became shorter and looks abbreviated ({trace.group()!r})"
+
+
+def _severity(lost: int, critical: float) -> str:
+    return ", a critical loss" if lost > critical else ""
+
+
+def _kind(value: Any) -> str:
+    if is_object(value):
+        return "an object"
+    if is_array(value):
+        return "a list"
+    return "null" if value is None else "a single value"
+
+
+def _at(value: Any, pointer: str) -> Any:
+    """What stood at a place; None where nothing did."""
+    for part in pointer.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, list):
-            items = cast("list[Any]", value)
-            value = items[int(key)] if key.isdigit() and int(key) < len(items) else None
-        elif isinstance(value, dict):
-            value = cast("dict[str, Any]", value).get(key)
+        if is_array(value):
+            value = value[int(key)] if key.isdecimal() and int(key) < len(value) else None
         else:
-            return None
+            value = value.get(key) if is_object(value) else None
     return value

@@ -222,7 +222,7 @@ def _commit_payload(tx: Tx, staged: Staged) -> None:
     change = staged.payload
     if change is None:
         return
-    warnings = [*change.warnings, *suspicious(tx.state.payload, change.patch)]
+    warnings = [*change.warnings, *suspicious(tx.state.payload, change.payload, change.patch)]
     if change.patch:
         tx.state.payload = change.payload
         fact = PayloadChanged(patch=change.patch, warnings=warnings, refused=change.refused)

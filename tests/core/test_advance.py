@@ -140,7 +140,7 @@ def test_writes_that_are_not_allowed_are_reported_and_the_rest_is_done() -> None
         }
     )
     assert play.state.payload == {"a": 1}
-    assert "b (add)" in play.said
+    assert "b (add" in play.said
 
 
 def test_completion_ends_the_run_with_the_terminal_event_last() -> None:

@@ -62,7 +62,7 @@ def test_run_sync_gives_a_typed_result() -> None:
 
 @pytest.mark.anyio
 async def test_run_sync_refuses_inside_a_loop() -> None:
-    with pytest.raises(RuntimeError, match="await agent.run"):
+    with pytest.raises(RuntimeError, match=r"await agent\.run"):
         Agent("planner", model=ScriptedModel(SCRIPT)).run_sync("x")
 
 

@@ -1,0 +1,8 @@
+"""A project folder: agents, actions, instructions and settings, read as a whole and complained about as a whole."""
+
+from __future__ import annotations
+
+from loopagent.project.loading import Project, load_project
+
+
+__all__ = ["Project", "load_project"]

@@ -1,0 +1,223 @@
+"""Loading a project folder."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, cast
+
+from pydantic import ValidationError
+
+from loopagent.action import Action
+from loopagent.agent import Agent
+from loopagent.core.names import closest
+from loopagent.errors import ConfigError
+from loopagent.project.agents import read_agents
+from loopagent.project.files import Files, Loc, explain
+from loopagent.settings import Settings
+
+
+MAX_FILE_BYTES: Final = 500_000
+"""Size up to which a file of a project is read."""
+SETTINGS_FILE: Final = "loopagent.toml"
+ENVIRONMENT: Final = "LOOPAGENT_"
+_FRONT_KEYS: Final = ("enabled", "name", "description")
+_TOML_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
+
+
+@dataclass
+class Project:
+    """Everything a project folder holds.
+
+    Args:
+        folder: The folder.
+        agents: Agents by name.
+        actions: Actions by name.
+        instructions: Texts for all agents, in the order of their files' names.
+        settings: What `loopagent.toml` and the environment say.
+    """
+
+    folder: Path
+    agents: dict[str, Agent[Any]] = field(default_factory=dict[str, Agent[Any]])
+    actions: dict[str, Action[..., Any]] = field(default_factory=dict[str, Action[..., Any]])
+    instructions: tuple[str, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+
+
+def load_project(
+    folder: Path, *, env: Mapping[str, str] | None = None, max_file_bytes: int = MAX_FILE_BYTES
+) -> Project:
+    """Read a project folder.
+
+    Args:
+        folder: The folder; the Python files in its `actions` are imported, which runs them.
+        env: Environment whose `LOOPAGENT_*` wins over `loopagent.toml`; None for that of the process.
+        max_file_bytes: Size up to which a file is read.
+
+    Raises:
+        ConfigError: Something is wrong; `problems` lists every complaint as `file:line:column: path: what`.
+    """
+    if not folder.is_dir():
+        raise ConfigError(
+            f"{folder}: there is no such folder; `loopagent init {folder}` makes a project"
+        )
+    files = Files(folder, max_file_bytes)
+    project = Project(folder)
+    project.settings = _settings(files, os.environ if env is None else env)
+    project.actions = _actions(files)
+    project.instructions = _instructions(files)
+    project.agents = read_agents(files, project.actions, project.instructions)
+    if files.problems:
+        count = len(files.problems)
+        message = f"the project in {folder} has {count} problem{'s' if count > 1 else ''}"
+        raise ConfigError(message, files.problems)
+    return project
+
+
+# --- settings --------------------------------------------------------------------------------------
+
+
+def _settings(files: Files, env: Mapping[str, str]) -> Settings:
+    path = files.folder / SETTINGS_FILE
+    text = files.text(path) if path.exists() else ""
+    values = _toml(files, path, text or "")
+    given = {
+        name: env[f"{ENVIRONMENT}{name.upper()}"]
+        for name in Settings.model_fields
+        if env.get(f"{ENVIRONMENT}{name.upper()}")
+    }
+    aliases = {name: one.alias or name for name, one in Settings.model_fields.items()}
+    values |= {aliases[name]: value for name, value in given.items()}
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        found = explain(error, values, Settings, (), lambda loc: _toml_position(text or "", loc))
+    origin = {aliases[name]: Path(f"${ENVIRONMENT}{name.upper()}") for name in given}
+    for at, where, what in found:
+        files.complain(origin.get(where, path), what, at=at, where=where)
+    return Settings()
+
+
+def _toml(files: Files, path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _TOML_PLACE.search(str(error))
+        at = (int(found[1]), int(found[2])) if found else (text.count("\n") + 1, 1)
+        files.complain(path, f"not TOML: {_TOML_PLACE.sub('', str(error))}", at=at)
+    except RecursionError:
+        files.complain(path, "nested too deeply")
+    return {}
+
+
+def _toml_position(text: str, loc: Loc) -> tuple[int, int]:
+    """Where a key of the root stands; the TOML reader does not tell."""
+    key = re.escape(str(loc[0])) if loc else ""
+    found = re.search(rf"^[ \t]*\[*[ \t]*([\"']?{key}[\"']?)[ \t]*[.=\]]", text, re.MULTILINE)
+    if not key or found is None:
+        return 1, 1
+    start = found.start(1)
+    return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+
+
+# --- actions ---------------------------------------------------------------------------------------
+
+
+def _actions(files: Files) -> dict[str, Action[..., Any]]:
+    for path in files.listed(
+        "actions/*.action.yaml", "actions/*.action.yml", "actions/*.action.json"
+    ):
+        files.complain(
+            path, "low-code actions are not supported by this version of loopagent; remove it"
+        )
+    found: dict[str, Action[..., Any]] = {}
+    for path in files.listed("actions/*.py"):
+        module = _imported(files, path)
+        for value in [] if module is None else list(vars(module).values()):
+            if not isinstance(value, Action):
+                continue
+            made = cast("Action[..., Any]", value)
+            name = made.spec.name
+            if found.setdefault(name, made) is not made:
+                what = f"another action is named {name} too, in {_source(found[name])}; rename one"
+                files.complain(path, what, at=(_first_line(made), 1), where=name)
+    return found
+
+
+def _imported(files: Files, path: Path) -> ModuleType | None:
+    """A file as a module, under a name of its own so that no two projects meet."""
+    if files.text(path) is None:
+        return None
+    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
+    name = f"loopagent_actions_{digest}_{path.stem}"
+    loader = SourceFileLoader(name, str(path))
+    module = importlib.util.module_from_spec(
+        cast("ModuleSpec", importlib.util.spec_from_loader(name, loader))
+    )
+    sys.modules[name] = module  # dataclasses and pydantic look the module up by its name
+    try:
+        loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's file raises is a complaint about it
+        del sys.modules[name]
+        said = f"{type(error).__name__}: {error}"
+        files.complain(path, f"cannot be imported: {said}", at=_raised_at(error, path))
+        return None
+    return module
+
+
+def _raised_at(error: BaseException, path: Path) -> tuple[int, int]:
+    """Line and column of a file in which an import failed."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return error.lineno or 1, error.offset or 1
+    line = 1
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line, 1
+
+
+def _first_line(made: Action[..., Any]) -> int:
+    code = getattr(inspect.unwrap(made.fn), "__code__", None)
+    return 1 if code is None else int(code.co_firstlineno)
+
+
+def _source(made: Action[..., Any]) -> str:
+    code = getattr(inspect.unwrap(made.fn), "__code__", None)
+    return "another file" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+# --- instructions ----------------------------------------------------------------------------------
+
+
+def _instructions(files: Files) -> tuple[str, ...]:
+    """Texts for all agents: `instructions/*.md` and `AGENTS.md` beside the agents, sorted by name."""
+    texts: list[str] = []
+    paths = files.listed("instructions/*.md", "agents/AGENTS.md")
+    for path in sorted(paths, key=lambda one: one.name):
+        text = files.text(path)
+        parts = None if text is None else files.front_matter(path, text)
+        if parts is None:
+            continue
+        head, body = parts
+        for key in [one for one in head.value if one not in _FRONT_KEYS]:
+            # Other tools have keys of their own; only what looks like a slip is one.
+            if near := closest(key, _FRONT_KEYS):
+                files.complain_in(head, (key,), f"unknown key; did you mean {near[0]}?")
+        enabled = head.value.get("enabled", True)
+        if not isinstance(enabled, bool):
+            files.complain_in(head, ("enabled",), "must be true or false")
+        elif enabled and body.strip():
+            texts.append(body.strip())
+    return tuple(texts)
