@@ -1,32 +1,52 @@
-"""What the model is told about a reply that was not taken."""
+"""What the model is told about a reply that was not taken.
+
+Paths and problems repeat pieces of the reply. They stand in one list, each on one line and cut, so
+that nothing quoted can look like words of the engine.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Final
 
 from loopagent.core.problems import Problem
 
 
-MAX_LISTED = 20
+MAX_LISTED: Final = 20
+"""Most problems that are listed."""
+MAX_LINE_CHARS: Final = 400
+"""Longest line about one problem, in characters."""
 
 
 def refusal_feedback(problems: Sequence[Problem]) -> str:
-    """Every problem at once; what came is quoted as JSON text, so that it cannot pose as words of the engine."""
-    lines = [f"- {one.path or 'reply'}: {one.message}{_came(one)}" for one in problems[:MAX_LISTED]]
+    """Name every problem at once.
+
+    Args:
+        problems: What is wrong with the reply.
+    """
+    lines = [f"- {_line(one)}" for one in problems[:MAX_LISTED]]
     if len(problems) > MAX_LISTED:
         lines.append(f"- and {len(problems) - MAX_LISTED} more")
     listed = "\n".join(lines)
-    return f"Your last reply was refused and nothing of it took effect:\n{listed}\nSend one corrected JSON object."
-
-
-def truncation_feedback() -> str:
-    """The reply was cut off at the output limit."""
     return (
-        "Your last reply was cut off before its end and nothing of it took effect. "
-        "Send a shorter JSON object: say less, change less, or split the work over several turns."
+        f"Nothing of your last reply took effect. What is wrong with it:\n{listed}\n"
+        "Send the whole reply again, corrected, as one raw JSON object without any text around it."
     )
 
 
-def _came(problem: Problem) -> str:
-    return f" (came: {json.dumps(problem.got, ensure_ascii=False)})" if problem.got else ""
+def truncation_feedback() -> str:
+    """Ask for a shorter reply."""
+    return (
+        "Your last reply was cut off at the output limit, so nothing of it took effect. "
+        "Send a much shorter one, as one raw JSON object: say less, change less at a time, "
+        "or spread the work over several turns."
+    )
+
+
+def _line(problem: Problem) -> str:
+    came = ""
+    if problem.got and problem.got not in problem.message:
+        came = f", got {json.dumps(problem.got, ensure_ascii=False)}"
+    line = " ".join(f"{problem.path or 'reply'}: {problem.message}{came}".split())
+    return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…"

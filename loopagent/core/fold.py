@@ -1,338 +1,241 @@
-"""From a JSON value to the canonical reply: how keys and types were spelled is forgiven, what was meant is kept.
+"""From a JSON value to the canonical reply: how it was spelled is forgiven, what was meant is kept.
 
-Only keys of the protocol are touched; payload, parameters, form values and metadata stay as they came. Everything
-that was changed is a warning.
+Only keys of the protocol are touched; payload, parameters, form values and data of commands stay as
+they came. Everything that was changed is a warning, everything that cannot be settled a problem.
 """
 
 from __future__ import annotations
 
-import json
-from typing import Any, cast
+from typing import Any, Final
 
-from loopagent.core.problems import Problem
-from loopagent.core.protocol.loops import ForEachOperation, WhileOperation
+from loopagent.core.envelope import LoopAgentResponse
+from loopagent.core.fold_values import Json, TooManyError, ValueFolder, place
+from loopagent.core.keys import fold_key, is_wrapped
+from loopagent.core.problems import GOT_KEYS, shorten
+from loopagent.core.protocol.base import Wire
+from loopagent.core.spelling import Free, Listed, Record, Shape, fold_choice, shape_of, shape_of_any
 from loopagent.core.steps import STEP_TYPES
-from loopagent.core.text import WRAPPERS, fold_key
+from loopagent.core.strict import as_list, as_object, same
+from loopagent.core.text import MAX_OBJECTS
 
 
-Json = dict[str, Any]
-TOP = (
-    "taskComplete",
-    "message",
-    "reasoning",
-    "confidence",
-    "nextStep",
-    "payloadChangeRequest",
-    "scratchpad",
-    "responseForm",
-    "actionableCommands",
-    "automaticCommands",
-    "artifactToolCalls",
-    "conversationToolCalls",
-    "memoryWrites",
-)
-LISTS = (
-    "actionableCommands",
-    "automaticCommands",
-    "artifactToolCalls",
-    "conversationToolCalls",
-    "memoryWrites",
-)
-OBJECTS = ("payloadChangeRequest", "scratchpad", "responseForm")
-STEP_LISTS = ("actions", "clientTools", "subAgents", "skills")
-STEP_OBJECTS = ("subAgent", "forEach", "while", "pipeline")
-STEP_KEYS = ("type", "messageIndex", "reason", "plan", "message", *STEP_LISTS, *STEP_OBJECTS)
-LATER = ("decisions", "finishIf", "handoff", "artifactDirective", "presetName", "tasks")
-"""Fields of later protocol versions: reported, not acted on."""
-TYPE_WORDS = {fold_key(name): name for name in STEP_TYPES} | {
+SYNONYMS: Final = {
     "action": "Actions",
     "subagents": "Sub-Agent",
     "clienttool": "ClientTools",
     "skills": "Skill",
-    "foreachloop": "ForEach",
-    "whileloop": "While",
-    "expand": "Retry",
-    "question": "Chat",
 }
-_ENTRY_KEYS: dict[str, tuple[str, ...]] = {
-    "actions": ("name", "params"),
-    "subAgents": ("name", "message", "terminateAfter", "templateParameters", "resumeRunId"),
-    "subAgent": ("name", "message", "terminateAfter", "templateParameters", "resumeRunId"),
-    "skills": ("name", "reason"),
-    "forEach": tuple(one.alias or name for name, one in ForEachOperation.model_fields.items()),
-    "while": tuple(one.alias or name for name, one in WhileOperation.model_fields.items()),
-}
-_BOOLEANS = ("terminateAfter", "continueOnError")
-_NUMBERS = (
-    "timeoutMs",
-    "TimeoutMs",
-    "maxIterations",
-    "maxConcurrency",
-    "delayBetweenIterationsMs",
-    "messageIndex",
-)
+"""Folded names of step types that models use instead of the real ones."""
+_HARMLESS: Final = frozenset({"message", "reasoning", "confidence"})
+"""Keys of the reply whose copy inside `nextStep` may be dropped."""
 
 
-class Folder:
-    """Folds one value; collects warnings and problems on the way."""
-
-    def __init__(self) -> None:
-        self.warnings: list[str] = []
-        self.problems: list[Problem] = []
+class Folder(ValueFolder):
+    """Folds one reply."""
 
     def fold(self, value: Any) -> Json | None:
-        """The canonical envelope, or None with a problem."""
-        value = self._unwrapped(value)
-        if not isinstance(value, dict):
-            self.problems.append(Problem("", "a reply is one JSON object", _kind(value)))
+        """Fold a reply.
+
+        Args:
+            value: Any JSON value.
+
+        Returns:
+            The reply in the protocol's spelling, nulls dropped; None, with a problem, when the value is
+            no reply at all or has too many entries.
+        """
+        try:
+            return self._fold(value)
+        except TooManyError:
             return None
-        reply = self._keys(cast("Json", value), TOP, "")
-        if not any(key in reply for key in TOP):
-            known = "taskComplete, message, nextStep, …"
-            message = f"no key of a reply is in it ({known}); put data under payloadChangeRequest"
-            self.problems.append(Problem("", message, ", ".join(map(str, reply))[:80]))
+
+    def _fold(self, value: Any) -> Json | None:
+        given = self._unwrapped(value)
+        if given is None:
             return None
-        for key in LATER:
-            if reply.pop(key, None) is not None:
-                self.warnings.append(f"{key}: not supported, left out")
-        self._boolean(reply, "taskComplete", "taskComplete")
-        self._number(reply, "confidence", "confidence")
-        for key in (*OBJECTS, *LISTS):
-            self._decode(reply, key, key)
-        for key in LISTS:
-            self._as_list(reply, key, key)
-        self._form(reply.get("responseForm"))
+        shape = shape_of(LoopAgentResponse)
+        reply, others = self.keys(shape, given, "")
+        if not reply and not any(shape.folded.get(fold_key(key)) for key in given):
+            self._no_reply(given)
+            return None
+        step = self._step_object(reply.pop("nextStep", None))
+        step = self._strays(others, step)
+        self.values(shape, reply, "")
+        if step is not None:
+            self._step(reply, step)
         self._confidence(reply)
-        self._next_step(reply)
         return reply
 
-    # ---------------------------------------------------------------- the whole
+    # ------------------------------------------------------------ the whole
 
-    def _unwrapped(self, value: Any) -> Any:
-        if isinstance(value, str):
-            decoded = _decoded(value)
-            if isinstance(decoded, dict | list):
-                self.warnings.append("the reply was JSON text in JSON; decoded once")
-                value = decoded
-        if isinstance(value, list) and len(cast("list[Any]", value)) == 1:
-            self.warnings.append("a list of one reply was unwrapped")
-            value = cast("list[Any]", value)[0]
-        if isinstance(value, dict):
-            fields = cast("Json", value)
-            only = next(iter(fields.items())) if len(fields) == 1 else ("", None)
-            if fold_key(only[0]) in WRAPPERS and isinstance(only[1], dict):
-                self.warnings.append(f"the reply was unwrapped from {only[0]!r}")
-                return cast("Any", only[1])
-        return cast("Any", value)
+    def _unwrapped(self, value: Any) -> Json | None:
+        """The object that is the reply, taken out of lists and wrappers."""
+        items = as_list(value)
+        if items:
+            if len(items) > MAX_OBJECTS or any(not same(one, items[0]) for one in items[1:]):
+                self.wrong("", "exactly one object is a reply", items)
+                return None
+            self.warn("", f"a list of {len(items)} unwrapped")
+            value = items[0]
+        reply = as_object(value)
+        while reply is not None and is_wrapped(reply):
+            key, inner = next(iter(reply.items()))
+            self.warn("", f"the reply was unwrapped from {shorten(key)}")
+            reply = as_object(inner)
+        if reply is None:
+            self.wrong("", "a reply is one JSON object", value)
+        return reply
 
-    def _keys(self, fields: Json, known: tuple[str, ...], path: str) -> Json:
-        """The same object with keys of the protocol spelled as the protocol does; null is the same as absent."""
-        if all(key in known for key in fields):
-            return {key: one for key, one in fields.items() if one is not None}
-        by_fold = {fold_key(key): key for key in known}
-        made: Json = {}
-        for key, one in fields.items():
-            name = key if key in known else by_fold.get(fold_key(key), key)
-            if name != key:
-                self.warnings.append(f"{_join(path, key)}: read as {name}")
-            if one is None:
-                continue
-            if name in made and made[name] != one:
-                self.problems.append(
-                    Problem(_join(path, name), "stands twice with different values", key)
-                )
-            made[name] = one
-        return made
-
-    # ---------------------------------------------------------------- single values
-
-    def _boolean(self, fields: Json, key: str, path: str) -> None:
-        value = fields.get(key)
-        if isinstance(value, str) and value.strip().casefold() in {"true", "false"}:
-            fields[key] = value.strip().casefold() == "true"
-            self.warnings.append(f"{path}: text {value!r} read as a boolean")
-
-    def _number(self, fields: Json, key: str, path: str) -> None:
-        value = fields.get(key)
-        decoded = _decoded(value) if isinstance(value, str) else None
-        if isinstance(decoded, int | float) and not isinstance(decoded, bool):
-            fields[key] = decoded
-            self.warnings.append(f"{path}: text {value!r} read as a number")
-
-    def _decode(self, fields: Json, key: str, path: str) -> None:
-        value = fields.get(key)
-        decoded = _decoded(value) if isinstance(value, str) else None
-        if isinstance(decoded, dict | list):
-            fields[key] = decoded
-            self.warnings.append(f"{path}: JSON text decoded")
-
-    def _as_list(self, fields: Json, key: str, path: str) -> None:
-        value = fields.get(key)
-        if isinstance(value, dict):
-            fields[key] = [value]
-            self.warnings.append(f"{path}: a single object taken as a list of one")
+    def _no_reply(self, given: Json) -> None:
+        message = (
+            "no key of a reply is in the object; answer with taskComplete, message and nextStep, "
+            "and put data under payloadChangeRequest"
+        )
+        self.wrong("", message, dict.fromkeys(list(given)[: GOT_KEYS + 1]))
 
     def _confidence(self, reply: Json) -> None:
         value = reply.get("confidence")
         if isinstance(value, int | float) and not 0 <= value <= 1:
-            self.warnings.append(f"confidence: {value} is not between 0 and 1")
+            self.warn("confidence", f"{shorten(value)} is not between 0 and 1")
 
-    def _form(self, form: Any) -> None:
-        questions = cast("Json", form).get("questions") if isinstance(form, dict) else None
-        for index, question in enumerate(
-            cast("list[Any]", questions) if isinstance(questions, list) else ()
-        ):
-            if not isinstance(question, dict):
+    def _strays(self, others: Json, step: Json | None) -> Json | None:
+        """Move the body of a step that stands beside `nextStep` into it; report the rest."""
+        shape = _steps()
+        for key, value in others.items():
+            if value is None:
                 continue
-            fields = cast("Json", question)
-            path = f"responseForm.questions[{index}]"
-            self._boolean(fields, "required", f"{path}.required")
-            if isinstance(fields.get("type"), str):
-                inner = {
-                    key: fields[key]
-                    for key in ("options", "min", "max", "step", "multiple")
-                    if key in fields
-                }
-                fields["type"] = {"type": fields["type"], **inner}
-                self.warnings.append(f"{path}.type: text taken as the type's name")
-            if isinstance(fields.get("type"), dict):
-                self._boolean(cast("Json", fields["type"]), "multiple", f"{path}.type.multiple")
+            name = shape.folded.get(fold_key(key), "")
+            body = isinstance(shape.kinds.get(name), Record | Listed | Free)
+            fits = body and isinstance(value, dict | list)
+            kind = name == "type" and isinstance(value, str) and _step_type(value) is not None
+            if not (fits or kind) or (step is not None and name in step):
+                self.left_out(key, "")
+                continue
+            self.warn(place("", key), f"moved to nextStep.{name}")
+            step = {**(step or {}), name: value}
+        return step
 
-    # ---------------------------------------------------------------- nextStep
-
-    def _next_step(self, reply: Json) -> None:
-        step = reply.get("nextStep")
-        if step is None:
-            return
-        step = self._step_object(step)
-        if step is None:
-            reply.pop("nextStep")
-            self.problems.append(
-                Problem("nextStep", "must be an object with a type", _kind(reply.get("nextStep")))
-            )
-            return
-        step = self._keys(step, STEP_KEYS, "nextStep")
-        self._step_bodies(step)
-        inner = step.pop("message", None)
-        if inner is not None:
-            self.warnings.append("nextStep.message: moved to message")
-            reply.setdefault("message", inner)
-        for key in LATER:
-            if key != "tasks" and step.pop(key, None) is not None:
-                self.warnings.append(f"nextStep.{key}: not supported, left out")
-        self._type(reply, step)
+    # ------------------------------------------------------------ nextStep
 
     def _step_object(self, step: Any) -> Json | None:
-        decoded = _decoded(step) if isinstance(step, str) else None
-        if isinstance(decoded, dict | list):
-            self.warnings.append("nextStep: JSON text decoded")
-            step = decoded
-        if isinstance(step, list) and len(cast("list[Any]", step)) == 1:
-            self.warnings.append("nextStep: a list of one was unwrapped")
-            step = cast("list[Any]", step)[0]
-        if isinstance(step, str):
-            self.warnings.append("nextStep: text read as its type")
+        step = self.single(self.decoded(step, (dict, list), "nextStep"), "nextStep")
+        if step is None:
+            return None
+        if (fields := as_object(step)) is not None:
+            return fields
+        if isinstance(step, str) and step.strip():
+            self.warn("nextStep", "text read as its type")
             return {"type": step}
-        return cast("Json", dict(cast("Json", step))) if isinstance(step, dict) else None
-
-    def _step_bodies(self, step: Json) -> None:
-        for key in (*STEP_LISTS, *STEP_OBJECTS):
-            self._decode(step, key, f"nextStep.{key}")
-        for key in STEP_LISTS:
-            self._as_list(step, key, f"nextStep.{key}")
-        self._number(step, "messageIndex", "nextStep.messageIndex")
-        for key, known in _ENTRY_KEYS.items():
-            body = step.get(key)
-            if isinstance(body, dict):
-                step[key] = self._entry(cast("Json", body), known, f"nextStep.{key}")
-            elif isinstance(body, list):
-                step[key] = [
-                    self._entry(cast("Json", one), known, f"nextStep.{key}[{index}]")
-                    if isinstance(one, dict)
-                    else one
-                    for index, one in enumerate(cast("list[Any]", body))
-                ]
-        if step.get("subAgents") and step.pop("subAgent", None) is not None:
-            self.warnings.append("nextStep.subAgent: ignored beside subAgents")
-
-    def _entry(self, entry: Json, known: tuple[str, ...], path: str) -> Json:
-        made = self._keys(entry, known, path)
-        for key in _BOOLEANS:
-            self._boolean(made, key, f"{path}.{key}")
-        for key in _NUMBERS:
-            self._number(made, key, f"{path}.{key}")
-        return made
-
-    def _type(self, reply: Json, step: Json) -> None:
-        """Settle the type: as spelled, or inferred from the one filled body."""
-        said = step.get("type")
-        if said is not None and not isinstance(said, str):
-            self.problems.append(
-                Problem("nextStep.type", f"must be one of {', '.join(STEP_TYPES)}", repr(said)[:80])
-            )
-            return
-        filled = [
-            name
-            for name, one in STEP_TYPES.items()
-            if any(_filled(step.get(key)) for key in one.body)
-        ]
-        complete = reply.get("taskComplete") is True
-        if said is None or not said.strip():
-            self._inferred(reply, step, filled, complete=complete)
-            return
-        name = said if said in STEP_TYPES else TYPE_WORDS.get(fold_key(said))
-        if name is not None:
-            if name != said:
-                self.warnings.append(f"nextStep.type: {said!r} read as {name}")
-            reply["nextStep"] = {**step, "type": name}
-        elif complete and not filled and not step.keys() - {"type", "reason"}:
-            self.warnings.append(f"nextStep: unknown type {said!r} ignored beside the completion")
-            reply.pop("nextStep")
+        if step:
+            self.wrong("nextStep", "expected an object with a type", step)
         else:
-            message = f"unknown or unsupported type; must be one of {', '.join(STEP_TYPES)}"
-            self.problems.append(Problem("nextStep.type", message, said[:80]))
-
-    def _inferred(self, reply: Json, step: Json, filled: list[str], *, complete: bool) -> None:
-        if len(filled) == 1:
-            self.warnings.append(f"nextStep.type: missing, read as {filled[0]}")
-            reply["nextStep"] = {**step, "type": filled[0]}
-        elif filled:
-            message = (
-                f"missing, and bodies of several types are filled ({', '.join(filled)}); send one"
-            )
-            self.problems.append(Problem("nextStep.type", message))
-        elif complete or not step:
-            self.warnings.append("nextStep: empty, ignored")
-            reply.pop("nextStep")
-        else:
-            self.problems.append(
-                Problem("nextStep.type", f"missing; must be one of {', '.join(STEP_TYPES)}")
-            )
-
-
-def _filled(value: Any) -> bool:
-    return value is not None and value not in ("", [], {})
-
-
-def _decoded(text: str) -> Any:
-    """The JSON that a text holds, or None."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+            self.warn("nextStep", "empty, ignored")
         return None
 
+    def _step(self, reply: Json, given: Json) -> None:
+        """Fold the step and put it into the reply, if there is one."""
+        step, others = self.keys(_steps(), given, "nextStep")
+        self._lift(reply, others)
+        model = self._model(reply, step)
+        if model is None:
+            return
+        shape = shape_of(model)
+        for key in [key for key in step if key not in shape.kinds]:
+            if filled(step.pop(key)):
+                self.warn(f"nextStep.{key}", f"ignored, the type is {step['type']}")
+        self._single_or_several(step)
+        self.values(shape, step, "nextStep")
+        reply["nextStep"] = step
 
-def _join(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
+    def _lift(self, reply: Json, others: Json) -> None:
+        """Move keys of the reply out of `nextStep`; report the rest."""
+        shape = shape_of(LoopAgentResponse)
+        for key, value in others.items():
+            name = shape.folded.get(fold_key(key), "")
+            if value is None:
+                continue
+            if not name or name == "nextStep":
+                self.left_out(key, "nextStep")
+            elif name not in reply:
+                self.warn(place("nextStep", key), f"moved to {name}")
+                kind = shape.kinds[name]
+                reply[name] = value if kind is None else self.value(kind, value, name)
+            elif name in _HARMLESS:
+                self.warn(place("nextStep", key), f"ignored, {name} is there")
+            elif not same(reply[name], value):
+                self.wrong(place("nextStep", key), f"stands beside another {name}; send one", value)
+
+    def _model(self, reply: Json, step: Json) -> type[Wire] | None:
+        """Settle the type of the step; None when there is no step, or a problem."""
+        said = step.get("type")
+        done = reply.get("taskComplete") is True
+        bodies = [
+            name
+            for name, one in STEP_TYPES.items()
+            if any(filled(step.get(key)) for key in one.body)
+        ]
+        if said is None or said == "" or (isinstance(said, str) and said.isspace()):
+            return self._inferred(step, bodies, done=done)
+        name = _step_type(said) if isinstance(said, str) else None
+        if name is None:
+            if done and isinstance(said, str) and not bodies:
+                self.warn("nextStep", f"unknown type {shorten(said)} ignored beside the completion")
+            else:
+                self.wrong("nextStep.type", f"expected one of {', '.join(STEP_TYPES)}", said)
+            return None
+        if done and not bodies and STEP_TYPES[name].body and name != "Retry":
+            self.warn("nextStep", f"{name} without a body ignored beside the completion")
+            return None
+        if name != said:
+            self.warn("nextStep.type", f"{shorten(said)} read as {name}")
+        step["type"] = name
+        return STEP_TYPES[name]
+
+    def _inferred(self, step: Json, bodies: list[str], *, done: bool) -> type[Wire] | None:
+        """The type of a step that does not name it, from the one body that is filled."""
+        if len(bodies) == 1:
+            self.warn("nextStep.type", f"missing, read as {bodies[0]}")
+            step["type"] = bodies[0]
+            return STEP_TYPES[bodies[0]]
+        if bodies:
+            names = ", ".join(bodies)
+            self.wrong("nextStep.type", f"required when several bodies are filled ({names})")
+        elif done or not any(map(filled, step.values())):
+            self.warn("nextStep", "empty, ignored")
+        else:
+            self.wrong("nextStep.type", f"required, one of {', '.join(STEP_TYPES)}")
+        return None
+
+    def _single_or_several(self, step: Json) -> None:
+        """Sort out `subAgent` and `subAgents`."""
+        single, several = step.get("subAgent"), step.get("subAgents")
+        if filled(several) and single is not None:
+            self.warn("nextStep.subAgent", "ignored beside subAgents")
+            del step["subAgent"]
+        elif len(as_list(single) or ()) > 1:
+            self.warn("nextStep.subAgent", "a list read as subAgents")
+            step["subAgents"] = step.pop("subAgent")
+        elif single is not None and several is not None:
+            del step["subAgents"]
 
 
-def _kind(value: Any) -> str:
-    names = {
-        type(None): "null",
-        bool: "a boolean",
-        str: "text",
-        list: "a list",
-        int: "a number",
-        float: "a number",
-    }
-    return names.get(type(value), type(value).__name__)
+def filled(value: object) -> bool:
+    """Whether a body says anything."""
+    if isinstance(value, str):
+        return bool(value.strip()) and value.strip() not in {"[]", "{}"}
+    return value is not None and value not in ([], {})
+
+
+def _steps() -> Shape:
+    """What may stand in `nextStep`, whatever its type."""
+    return shape_of_any(tuple(STEP_TYPES.values()))
+
+
+def _step_type(said: str) -> str | None:
+    """The step type that a text means."""
+    if said in STEP_TYPES:
+        return said
+    folded = fold_choice(said.strip())
+    found = SYNONYMS.get(folded)
+    if found is None:
+        found = next((name for name in STEP_TYPES if fold_choice(name) == folded), None)
+    return found if found in STEP_TYPES else None

@@ -1,39 +1,44 @@
-"""From the text of a reply to what it decides (complete, a step, go on, refused, cut off), as one value."""
+"""From the text of a reply to what it decides: complete, a step, go on, refused or cut off."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal
 
 from loopagent.core.envelope import LoopAgentResponse, validate_envelope
 from loopagent.core.fold import Folder
-from loopagent.core.problems import Problem
-from loopagent.core.text import read_text
+from loopagent.core.fold_values import MAX_ENTRIES
+from loopagent.core.problems import Problem, shorten
+from loopagent.core.text import MAX_CHARS, read_text
 
 
+Json = dict[str, Any]
 ReadingOutcome = Literal["complete", "step", "continue", "refuse", "truncated"]
-CUT_OFF = frozenset({"length", "max_tokens", "truncated"})
-READ_TOOLS = ("artifactToolCalls", "conversationToolCalls")
-INLINE = (
-    "payloadChangeRequest",
-    "scratchpad",
-    "memoryWrites",
-    *READ_TOOLS,
-    "actionableCommands",
-    "automaticCommands",
+CUT_OFF: Final = frozenset({"length", "max_tokens", "truncated"})
+"""Finish reasons of a reply that stops in the middle, whatever its text looks like."""
+WITHHELD: Final = frozenset(
+    {"content_filter", "refusal", "safety", "recitation", "malformed_function_call"}
 )
+"""Finish reasons of a reply that the provider did not let through as it was."""
+READ_TOOLS: Final = ("artifactToolCalls", "conversationToolCalls")
+"""Fields whose results the model wants to see before it decides anything else."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyRules:
     """What a reply may be, for one agent at one moment.
 
-    `allowed_steps`: step types it may ask for, None for all. `read_tools_left`: whether read tools may still
-    postpone a question or a completion.
+    Args:
+        interactive: Whether a person or client is there to be asked.
+        max_chars: Longest text that is read, in characters.
+        max_entries: Most entries in all lists of the protocol together; lists in data do not count.
+        allowed_steps: Step types it may ask for; None for all.
+        read_tools_left: Whether read tools may still postpone a question or a completion.
     """
 
     interactive: bool = True
-    max_chars: int = 1_000_000
+    max_chars: int = MAX_CHARS
+    max_entries: int = MAX_ENTRIES
     allowed_steps: frozenset[str] | None = None
     read_tools_left: bool = True
 
@@ -42,177 +47,188 @@ class ReplyRules:
 class Reading:
     """What a reply decides.
 
-    `reply` is its canonical JSON. `claims_complete`: it also claimed completion, which is not taken this turn.
-    `reads_first`: its read tools postpone its question or completion.
+    Args:
+        outcome: What comes of it. `refuse` and `truncated`: nothing of it takes effect.
+        step_type: Type of the step, for `step`.
+        reply: The reply as canonical JSON, nulls dropped; empty if it has no effect.
+        response: The same, typed.
+        warnings: What was tolerated.
+        problems: Why it is refused.
+        claims_complete: It also says that the task is done, which is not taken this turn.
+        implied_chat: It is a question only because it says something and nothing else.
+        nudge: It neither goes on nor ends; the model is to be reminded.
+        reads_first: Its read tools postpone its question or completion.
     """
 
     outcome: ReadingOutcome
     step_type: str | None = None
-    reply: dict[str, Any] = field(default_factory=dict[str, Any])
+    reply: Json = field(default_factory=dict[str, Any])
     response: LoopAgentResponse | None = None
     warnings: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     claims_complete: bool = False
+    implied_chat: bool = False
+    nudge: bool = False
     reads_first: bool = False
 
 
-DEFAULT_RULES = ReplyRules()
+DEFAULT_RULES: Final = ReplyRules()
+"""A person is there, and everything is allowed."""
 
 
 def read_reply(text: str, finish: str = "stop", *, rules: ReplyRules = DEFAULT_RULES) -> Reading:
-    """Read a reply; never raises, in time linear in the text.
+    """Read a reply. Never raises; takes time linear in the text.
 
     Args:
-        text: The model's text as it came.
-        finish: Why the provider stopped; `length` means cut off, whatever the text looks like.
+        text: What the model wrote.
+        finish: Why the provider stopped.
         rules: What the agent may do.
     """
     if finish in CUT_OFF:
         return Reading("truncated")
+    if finish in WITHHELD:
+        message = f"the provider withheld the reply ({finish}); answer in another way"
+        return Reading("refuse", problems=(Problem("", message),))
     found = read_text(text, max_chars=rules.max_chars)
     if found.truncated:
         return Reading("truncated", warnings=found.repairs)
     if found.problems:
         return Reading("refuse", warnings=found.repairs, problems=found.problems)
-    canonical = _canonical(found.value) if not found.repairs else None
-    if canonical is not None:
-        return _decide(found.value, canonical, [], rules)
-    folder = Folder()
-    reply = folder.fold(found.value)
-    warnings = [*found.repairs, *folder.warnings]
-    if reply is None or folder.problems:
-        return Reading("refuse", warnings=tuple(warnings), problems=tuple(folder.problems))
-    response = validate_envelope(reply)
-    if isinstance(response, list):
-        return Reading("refuse", warnings=tuple(warnings), problems=tuple(response))
-    return _decide(reply, response, warnings, rules)
+    reading = _read_value(found.value, list(found.repairs), rules)
+    if found.closed and (reading.outcome not in {"complete", "step"} or reading.implied_chat):
+        # Its last brace was missing and it does not say what to do: more than the brace is missing.
+        return Reading("truncated", warnings=reading.warnings)
+    return reading
 
 
-_PLAIN_KEYS = frozenset(
-    {"taskComplete", "message", "reasoning", "nextStep", "payloadChangeRequest", "scratchpad"}
-)
-_PLAIN_STEPS = {
-    "Actions": frozenset({"type", "actions"}),
-    "Chat": frozenset({"type"}),
-}
-_CALL_KEYS = frozenset({"name", "params"})
+def _read_value(value: Any, warnings: list[str], rules: ReplyRules) -> Reading:
+    folder = Folder(rules.max_entries)
+    reply = folder.fold(value)
+    warnings += folder.warnings
+    response = [] if reply is None else validate_envelope(reply)
+    problems = [*folder.problems, *(response if isinstance(response, list) else ())]
+    if reply is None or problems or isinstance(response, list):
+        return _refused(warnings, *problems)
+    return _Case(reply, response, warnings, rules).decide()
 
 
-def _canonical(value: Any) -> LoopAgentResponse | None:
-    """A reply that is written exactly as the protocol has it needs no folding; most replies are."""
-    if (
-        not isinstance(value, dict)
-        or not (reply := cast("dict[str, Any]", value)).keys() <= _PLAIN_KEYS
-    ):
-        return None
-    if None in reply.values() or not isinstance(reply.get("taskComplete"), bool):
-        return None
-    step = reply.get("nextStep")
-    if step is not None and not _plain_step(step):
-        return None
-    response = validate_envelope(reply)
-    return None if isinstance(response, list) else response
+def _refused(warnings: list[str], *problems: Problem) -> Reading:
+    return Reading("refuse", warnings=tuple(warnings), problems=problems)
 
 
-def _plain_step(step: Any) -> bool:
-    if not isinstance(step, dict):
-        return False
-    fields = cast("dict[str, Any]", step)
-    keys = _PLAIN_STEPS.get(str(fields.get("type")))
-    if keys is None or fields.keys() != keys:
-        return False
-    calls: Any = fields.get("actions", [])
-    return isinstance(calls, list) and all(
-        isinstance(one, dict) and cast("dict[str, Any]", one).keys() == _CALL_KEYS for one in calls
-    )
+@dataclass(slots=True)
+class _Case:
+    """A valid reply on its way to a decision."""
+
+    reply: Json
+    response: LoopAgentResponse
+    warnings: list[str]
+    rules: ReplyRules
+
+    def decide(self) -> Reading:
+        """The first row that fits: a step (even beside a completion), completion, going on."""
+        step = self.reply.get("nextStep")
+        complete = self.response.task_complete is True
+        if step is None:
+            return self._complete() if complete else self._no_step()
+        kind = str(step["type"])
+        if complete and kind == "Retry":
+            self._set("nextStep", "next_step", None)
+            self.warnings.append("nextStep: Retry ignored beside the completion")
+            return self._complete()
+        if not self._allows(kind):
+            allowed = ", ".join(sorted(self.rules.allowed_steps or ())) or "none"
+            got = shorten(kind)
+            message = f"expected a step this agent may use ({allowed}), got {got}"
+            return _refused(self.warnings, Problem("nextStep.type", message, got))
+        if kind == "Chat":
+            return self._chat()
+        if "responseForm" in self.reply:
+            self.warnings.append(f"responseForm: not shown with {kind}; ask with Chat")
+        return self._reading("step", kind, claims_complete=complete)
+
+    def _allows(self, kind: str) -> bool:
+        return self.rules.allowed_steps is None or kind in self.rules.allowed_steps
+
+    def _complete(self) -> Reading:
+        if self._reads() and self.rules.read_tools_left:
+            return self._reading("continue", claims_complete=True, reads_first=True)
+        return self._reading("complete")
+
+    def _no_step(self) -> Reading:
+        """Neither a step nor a completion: a question if it says something to a person."""
+        reads = self._reads()
+        asks = self._says("message") or "responseForm" in self.reply
+        asks = asks or (self._says("reasoning") and not reads)
+        if asks and self.rules.interactive and self._allows("Chat"):
+            self.warnings.append("nextStep: missing, read as Chat")
+            return self._chat(implied=True)
+        return self._reading("continue", nudge=not reads)
+
+    def _chat(self, *, implied: bool = False) -> Reading:
+        if self._reads() and self.rules.read_tools_left:
+            complete = self.response.task_complete is True
+            return self._reading("continue", claims_complete=complete, reads_first=True)
+        if not self._says("message") and self._says("reasoning"):
+            self.warnings.append("message: missing, the reasoning stands in for it")
+            self._set("message", "message", self.reply["reasoning"])
+        elif not self._says("message") and "responseForm" not in self.reply:
+            problem = Problem("message", "required for Chat, but missing or blank")
+            return _refused(self.warnings, problem)
+        return self._reading("step", "Chat", implied_chat=implied)
+
+    def _reads(self) -> bool:
+        return any(self.reply.get(key) for key in READ_TOOLS)
+
+    def _says(self, key: str) -> bool:
+        value = self.reply.get(key)
+        return isinstance(value, str) and bool(value.strip())
+
+    def _set(self, key: str, name: str, value: Any) -> None:
+        """Change a field of the reply in both of its forms."""
+        self.reply = {one: said for one, said in self.reply.items() if one != key}
+        if value is not None:
+            self.reply[key] = value
+        self.response = self.response.model_copy(update={name: value})
+
+    def _reading(
+        self,
+        outcome: ReadingOutcome,
+        step_type: str | None = None,
+        *,
+        claims_complete: bool = False,
+        implied_chat: bool = False,
+        nudge: bool = False,
+        reads_first: bool = False,
+    ) -> Reading:
+        return Reading(
+            outcome,
+            step_type,
+            self.reply,
+            self.response,
+            tuple(self.warnings),
+            claims_complete=claims_complete,
+            implied_chat=implied_chat,
+            nudge=nudge,
+            reads_first=reads_first,
+        )
 
 
-def _decide(
-    reply: dict[str, Any], response: LoopAgentResponse, warnings: list[str], rules: ReplyRules
-) -> Reading:
-    step = reply.get("nextStep")
-    kind = step["type"] if step else _implied(reply, warnings, rules)
-    if kind is not None and rules.allowed_steps is not None and kind not in rules.allowed_steps:
-        return _not_allowed(kind, reply, response, warnings, rules)
-    if kind == "Chat":
-        return _chat(reply, response, warnings, rules)
-    complete = reply.get("taskComplete") is True
-    if kind is not None:
-        return Reading("step", kind, reply, response, tuple(warnings), claims_complete=complete)
-    if complete and not (_reads(reply) and rules.read_tools_left):
-        return Reading("complete", None, reply, response, tuple(warnings))
-    return Reading(
-        "continue",
-        None,
-        reply,
-        response,
-        tuple(warnings),
-        reads_first=complete,
-        claims_complete=complete,
-    )
+def check_text(text: str, finish: str = "stop") -> Json:
+    """Say what becomes of a text, for people who debug prompts; every name counts as known.
 
-
-def _implied(reply: dict[str, Any], warnings: list[str], rules: ReplyRules) -> str | None:
-    """A reply that neither completes nor names a step, but says or asks something, is a question to the person."""
-    if reply.get("taskComplete") is True or not rules.interactive:
-        return None
-    if not (_text(reply, "message") or _text(reply, "reasoning") or reply.get("responseForm")):
-        return None
-    if any(reply.get(key) for key in READ_TOOLS) and not _text(reply, "message"):
-        return None
-    warnings.append("nextStep: missing, read as Chat")
-    return "Chat"
-
-
-def _chat(
-    reply: dict[str, Any], response: LoopAgentResponse, warnings: list[str], rules: ReplyRules
-) -> Reading:
-    if _reads(reply) and rules.read_tools_left:
-        return Reading("continue", None, reply, response, tuple(warnings), reads_first=True)
-    if not _text(reply, "message"):
-        if _text(reply, "reasoning"):
-            warnings.append("message: missing, the reasoning stands in for it")
-            reply = {**reply, "message": reply["reasoning"]}
-        elif not reply.get("responseForm"):
-            problem = Problem("message", "Chat needs a message", "nothing")
-            return Reading("refuse", warnings=tuple(warnings), problems=(problem,))
-    return Reading("step", "Chat", reply, response, tuple(warnings))
-
-
-def _not_allowed(
-    kind: str,
-    reply: dict[str, Any],
-    response: LoopAgentResponse,
-    warnings: list[str],
-    rules: ReplyRules,
-) -> Reading:
-    allowed = sorted(rules.allowed_steps or ())
-    if kind == "Chat" and not reply.get("nextStep"):
-        return Reading("continue", None, reply, response, tuple(warnings))
-    problem = Problem("nextStep.type", f"this agent may use: {', '.join(allowed)}", kind)
-    return Reading("refuse", warnings=tuple(warnings), problems=(problem,))
-
-
-def _reads(reply: dict[str, Any]) -> bool:
-    return any(reply.get(key) for key in READ_TOOLS)
-
-
-def _text(reply: dict[str, Any], key: str) -> bool:
-    value = reply.get(key)
-    return isinstance(value, str) and bool(value.strip())
-
-
-def check_text(text: str, finish: str = "stop") -> dict[str, Any]:
-    """What becomes of a text, for people who debug prompts; every name is taken as known.
+    Args:
+        text: What the model wrote.
+        finish: Why the provider stopped.
 
     Returns:
-        `{outcome, type, message, warnings, problems, reply}`; `outcome` is `complete`, `step:TYPE`, `continue`,
-        `refuse` or `truncated`.
+        `{outcome, type, message, warnings, problems, reply}`; `outcome` is `complete`, `step:TYPE`,
+        `continue`, `refuse` or `truncated`.
     """
     reading = read_reply(text, finish)
-    outcome = f"step:{reading.step_type}" if reading.outcome == "step" else reading.outcome
+    step = reading.outcome == "step"
     return {
-        "outcome": outcome,
+        "outcome": f"step:{reading.step_type}" if step else reading.outcome,
         "type": reading.step_type,
         "message": reading.reply.get("message"),
         "warnings": list(reading.warnings),

@@ -1,7 +1,14 @@
-"""From the text of a model to the one JSON value it means, or the reason why there is none.
+"""From the text of a model to the one JSON value it means, or the reasons why there is none.
 
-Order: the whole text as JSON; then, behind any reasoning tags, the one object with reply keys; an object that is
-not quite JSON is read tolerantly. A text that was cut off is never completed.
+The whole text as JSON comes first. Then, outside of reasoning tags, prose and fences, the one object
+with keys of a reply; an object that is not quite JSON is read tolerantly. What is decided here:
+
+- An object that cannot be read is never searched for smaller ones, and a text that was cut off is
+  never completed; only the brace of the whole object may be missing (see `lexical`).
+- Objects without keys of a reply, and empty ones, are left out as examples. Of several replies all
+  must be the same.
+- Text inside reasoning tags is left out, and so is what comes before a closing tag without an opening
+  one. Behind an opening tag that is never closed, an object counts only if nothing follows it.
 """
 
 from __future__ import annotations
@@ -9,234 +16,351 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import partial
+from typing import Any, Final
 
-from loopagent.core.lexical import (
-    MAX_DEPTH,
-    BadJsonError,
-    CutOffError,
+from loopagent.core.keys import maybe_reply, surely_reply
+from loopagent.core.lexical import MAX_DEPTH, BadJsonError, CutOffError, Reader
+from loopagent.core.problems import GOT_CHARS, Problem
+from loopagent.core.strict import (
+    AGREEING,
+    LENIENT,
+    STRICT,
     DuplicateKeyError,
-    Reader,
+    as_list,
+    as_object,
+    decoder,
+    same,
+    too_deep,
     unique,
 )
-from loopagent.core.problems import Problem
 
 
-ENVELOPE_KEYS = frozenset(
-    {
-        "taskcomplete",
-        "nextstep",
-        "message",
-        "reasoning",
-        "payloadchangerequest",
-        "scratchpad",
-        "responseform",
-        "actionablecommands",
-        "automaticcommands",
-        "artifacttoolcalls",
-        "conversationtoolcalls",
-        "memorywrites",
-        "confidence",
-    }
+MAX_CHARS: Final = 1_000_000
+"""Longest reply that is read, in characters."""
+MAX_OBJECTS: Final = 100
+"""Most objects that a text may hold."""
+_MARK: Final = re.compile(
+    r"""<(?P<close>/?)(?P<tag>think|thinking|reasoning)\s*>
+    |\{\s*+(?:\Z|["'}\u201c\u201d]|//|/\*|\\"|[a-z_$][\w$-]*+\??\s*+:)""",
+    re.IGNORECASE | re.VERBOSE,
 )
-WRAPPERS = frozenset({"response", "reply", "output", "result", "turn", "loopagentresponse", "json"})
-STRONG = ENVELOPE_KEYS - {"message", "reasoning", "confidence"}
-_THINK = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
-_OBJECT = re.compile(r"""\{\s*(?:["'}\u201c]|//|/\*|[A-Za-z_$][\w$]*\??\s*:|\\")""")
-_ONLY_CLOSERS = re.compile(r"[\s}\]`]*\Z")
-_UNSTORABLE = re.compile("[\ud800-\udfff\x00]")
-MAX_OBJECTS = 1_000
-TOO_DEEP = f"the reply is nested deeper than {MAX_DEPTH} levels"
-ONE_REPLY = "exactly one JSON object is a reply"
+_CLOSING: Final = {
+    tag: re.compile(rf"</{tag}\s*>", re.IGNORECASE) for tag in ("think", "thinking", "reasoning")
+}
+_ESCAPED: Final = re.compile(r'\{\s*+\\"')
+_OPENING: Final = re.compile(r'\s*+(?:```\w*+)?\s*+"?\s*+')
+_FLAT: Final = re.compile(r"""\{[^{}"'\u201c\u201d\n]*+\}""")
+_TAIL: Final = re.compile(r"\s*+[}\]\s`]*+\Z")
+_SURPLUS: Final = re.compile(r"\s*+[}\]]")
+_GOES_ON: Final = re.compile(r"""[\s}\]]*+,\s*+(?:["'\u201c]|[A-Za-z_$][\w$-]*+\s*+:)""")
+_JSON_BEFORE: Final = re.compile(r"""(?:\A\s*,|["'\u201d]\s*:\s*\[?)\s*\Z""")
+_JSON_BEHIND: Final = re.compile(r"""["'\u201d]\s*+(?::|,\s*+["'\u201c]|[}\]])""")
+_AROUND: Final = re.compile(r"(?:```\w*+|[\s\[\]}`])*+")
+_UNSTORABLE: Final = re.compile("[\ud800-\udfff\x00]")
+
+_RAW: Final = "raw line breaks or tabs in a text kept"
+_NO_OBJECT: Final = "there is no JSON object in the reply; answer with one object and nothing else"
+_ONLY_ONE: Final = "exactly one JSON object is a reply"
 
 
 @dataclass(frozen=True, slots=True)
 class TextReading:
-    """What was found. `truncated`: the text stops in the middle. `repairs`: what was tolerated."""
+    """What was found in a text.
+
+    Args:
+        value: The JSON value; None beside problems or when cut off.
+        repairs: What was tolerated.
+        problems: Why there is no value.
+        truncated: Whether the text stops in the middle.
+        closed: Whether the brace of the whole object was missing and is added.
+    """
 
     value: Any = None
     repairs: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     truncated: bool = False
-
-
-class _Found(Exception):  # noqa: N818 - carries a result out of the search, it is no error
-    def __init__(self, reading: TextReading) -> None:
-        super().__init__()
-        self.reading = reading
+    closed: bool = False
 
 
 def clean_text(text: str) -> str:
-    """Text without code units that no store can hold (lone surrogates, NUL): each becomes U+FFFD."""
+    """Replace code units that no store can hold (lone surrogates, NUL) by U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
 
 
 def clean_json(value: Any) -> Any:
-    """The same for every text in a JSON value, keys included."""
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, list):
-        return [clean_json(one) for one in cast("list[Any]", value)]
-    if isinstance(value, dict):
-        return {
-            clean_text(key): clean_json(one) for key, one in cast("dict[str, Any]", value).items()
-        }
-    return value
+    """Do the same to every text in a JSON value, keys included; safe for any depth.
+
+    Args:
+        value: A JSON value; it is not changed.
+
+    Returns:
+        A copy.
+    """
+    root: list[Any] = [None]
+    rest: list[tuple[Any, Any, Any]] = [(root, 0, value)]
+    while rest:
+        target, place, one = rest.pop()
+        if isinstance(one, str):
+            target[place] = clean_text(one)
+        elif (fields := as_object(one)) is not None:
+            made: dict[str, Any] = dict.fromkeys(map(clean_text, fields))
+            target[place] = made
+            rest.extend((made, clean_text(key), inner) for key, inner in fields.items())
+        elif (items := as_list(one)) is not None:
+            target[place] = filled = [None] * len(items)
+            rest.extend((filled, index, inner) for index, inner in enumerate(items))
+        else:
+            target[place] = one
+    return root[0]
 
 
-def read_text(text: str, *, max_chars: int = 1_000_000) -> TextReading:
-    """Find the one value a text means; never raises, in time linear in the text."""
+def decode_json(text: str, *, max_depth: int = MAX_DEPTH) -> Any:
+    """Read a text that holds nothing but JSON, as values inside of texts do.
+
+    Args:
+        text: The text.
+        max_depth: Levels of nesting.
+
+    Raises:
+        ValueError: It is no JSON, or nested too deeply.
+        DuplicateKeyError: A key is repeated with another value.
+    """
+    try:
+        value = AGREEING.decode(text)
+    except RecursionError:
+        raise ValueError(_too_deep(max_depth)) from None
+    if too_deep(value, max_depth):
+        raise ValueError(_too_deep(max_depth))
+    return clean_json(value) if "\\u" in text else value
+
+
+def read_text(text: str, *, max_chars: int = MAX_CHARS, max_depth: int = MAX_DEPTH) -> TextReading:
+    """Find the one JSON value that a text means. Never raises; takes time linear in the text.
+
+    Args:
+        text: What the model wrote.
+        max_chars: Longest text that is read, in characters.
+        max_depth: Levels of nesting.
+    """
     if len(text) > max_chars:
         return _refused(f"the reply has {len(text)} characters; at most {max_chars} are read")
-    text = text.strip().lstrip("\ufeff").strip()
     try:
-        return _shallow(TextReading(_strict(text)), text)
+        return _cleaned(_read(text, max_depth), text, max_depth)
     except DuplicateKeyError as error:
-        return _refused(f"the key {str(error)!r} stands twice with different values")
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return _shallow(_search(_without_thoughts(text)), text)
-    except _Found as found:
-        return found.reading
+        key = json.dumps(str(error)[:GOT_CHARS], ensure_ascii=False)
+        return _refused(f"the key {clean_text(key)} stands twice with different values")
+    except CutOffError:
+        return TextReading(truncated=True)
+    except BadJsonError as error:
+        return _refused(clean_text(str(error)))
     except RecursionError:
-        return _refused(TOO_DEEP)
+        return _refused(_too_deep(max_depth))
 
 
-def _shallow(reading: TextReading, text: str) -> TextReading:
-    """The reading, unless its value is nested so deeply that working on it could fail."""
-    if text.count("{") + text.count("[") <= MAX_DEPTH:
+def _read(text: str, max_depth: int, *, inner: bool = False) -> TextReading:
+    text = text.strip().lstrip("\ufeff").strip()
+    value, note = _whole(text)
+    if isinstance(value, str) and not inner:
+        found = _read(value, max_depth, inner=True)
+        repairs = ("JSON text inside of JSON decoded once", *found.repairs)
+        return TextReading(found.value, repairs, closed=found.closed)
+    if note is not None:
+        return TextReading(value, note)
+    return _Search(text, max_depth).run()
+
+
+def _whole(text: str) -> tuple[Any, tuple[str, ...] | None]:
+    """The whole text as JSON and what was tolerated; None when it is none."""
+    try:
+        return STRICT.decode(text), ()
+    except ValueError as error:
+        if not _is_raw(error):
+            return None, None
+    try:
+        return LENIENT.decode(text), (_RAW,)
+    except ValueError:
+        return None, None
+
+
+def _is_raw(error: Exception) -> bool:
+    """Whether only a raw line break or tab in a text is wrong, as far as was read."""
+    return isinstance(error, json.JSONDecodeError) and error.msg.startswith("Invalid control")
+
+
+def _cleaned(reading: TextReading, text: str, max_depth: int) -> TextReading:
+    """The reading with texts that can be stored, unless its value is nested too deeply."""
+    if text.count("{") + text.count("[") > max_depth and too_deep(reading.value, max_depth):
+        return _refused(_too_deep(max_depth))
+    if "\\u" not in text and (text.isascii() or not _UNSTORABLE.search(text)) and "\0" not in text:
         return reading
-    level: list[Any] = [reading.value]
-    for _ in range(MAX_DEPTH):
-        level = [inner for one in level for inner in _children(one)]
-        if not level:
-            return reading
-    return _refused(TOO_DEEP)
+    value = clean_json(reading.value)
+    if value == reading.value:
+        return reading
+    repairs = (*reading.repairs, "characters that cannot be stored replaced by U+FFFD")
+    return TextReading(value, repairs, closed=reading.closed)
 
 
-def _children(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(cast("dict[str, Any]", value).values())
-    return cast("list[Any]", value) if isinstance(value, list) else []
+def _too_deep(max_depth: int) -> str:
+    return f"the reply is nested deeper than {max_depth} levels"
 
 
 def _refused(message: str) -> TextReading:
     return TextReading(problems=(Problem("", message),))
 
 
-def _strict(text: str) -> Any:
-    value = _DECODER.decode(text)
-    return clean_json(value) if "\\u" in text or _UNSTORABLE.search(text) else value
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An object and where it stands; the text from `after` up to it belongs to none."""
+
+    value: dict[str, Any]
+    after: int
+    start: int
+    end: int
+    closed: bool = False
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)
+class _Search:
+    """Looks for the one object of a text; problems come as exceptions."""
 
+    def __init__(self, text: str, max_depth: int) -> None:
+        self._text = text
+        self._max_depth = max_depth
+        self._at = 0
+        self._tries = 0
+        self._found: list[_Found] = []
+        self._notes: dict[str, None] = {}
+        self._endless: set[str] = set()
+        self._thought: int | None = None
+        self._repeated: list[str] = []
+        members = partial(unique, repeated=self._repeated)
+        self._strict = decoder(members, strict=True)
+        self._lenient = decoder(members, strict=False)
 
-_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=unique, parse_constant=_no_constant)
+    def run(self) -> TextReading:
+        """Find it."""
+        while mark := _MARK.search(self._text, self._at):
+            if mark["tag"]:
+                self._tag(mark)
+            else:
+                self._take(mark.start())
+        found = self._chosen()
+        self._check_around(found)
+        if self._repeated:
+            self._notes["keys that stand twice with the same value taken once"] = None
+        return TextReading(found.value, tuple(self._notes), closed=found.closed)
 
+    def _tag(self, mark: re.Match[str]) -> None:
+        """Step over a thought; forget what came before the end of one."""
+        self._at = mark.end()
+        self._notes["reasoning tags left out"] = None
+        if mark["close"]:
+            self._found.clear()
+            self._thought = None
+            return
+        tag = mark["tag"].casefold()
+        end = None
+        if tag not in self._endless:
+            end = _CLOSING[tag].search(self._text, self._at)
+        if end is None:
+            self._endless.add(tag)
+            self._thought = self._at if self._thought is None else self._thought
+        else:
+            self._at = end.end()
 
-def _without_thoughts(text: str) -> str:
-    """The text behind reasoning tags that come before the object."""
-    start = 0
-    while True:
-        tag = _THINK.search(text, start)
-        if tag is None or text.find("{", start, tag.start()) > -1:
-            return text[start:]
-        end = text.find(f"</{tag.group(1)}>", tag.end())
-        if end < 0:
-            return ""
-        start = end + len(tag.group(1)) + 3
+    def _take(self, start: int) -> None:
+        """Read the object at a position; braces around prose are stepped over."""
+        self._tries += 1
+        if self._tries > MAX_OBJECTS:
+            raise BadJsonError(f"there are more than {MAX_OBJECTS} objects; {_ONLY_ONE}")
+        flat = _FLAT.match(self._text, start)
+        try:
+            found = self._object(start)
+        except BadJsonError:
+            if flat is None:
+                raise
+            self._at = flat.end()
+            return
+        self._at = found.end
+        if found.value:
+            self._found.append(found)
 
+    def _object(self, start: int) -> _Found:
+        for reader in (self._strict, self._lenient):
+            try:
+                value, end = reader.raw_decode(self._text, start)
+            except (ValueError, RecursionError) as error:
+                if not _is_raw(error):
+                    break
+                continue
+            if reader is self._lenient:
+                self._notes[_RAW] = None
+            return _Found(value, self._at, start, end)
+        if _ESCAPED.match(self._text, start):
+            return self._unescaped(start)
+        tolerant = Reader(self._text, max_depth=self._max_depth)
+        value = tolerant.read(start)
+        self._notes.update(tolerant.notes)
+        return _Found(value, self._at, start, tolerant.end, tolerant.closed)
 
-def _search(text: str) -> TextReading:
-    found: list[tuple[Any, tuple[str, ...]]] = []
-    position = 0
-    while len(found) < MAX_OBJECTS and (start := _OBJECT.search(text, position)) is not None:
-        value, position, repairs = _object(text, start.start())
-        rest = () if not _surplus(text, position) else ("surplus closing braces left out",)
-        if value:
-            found.append((value, repairs + rest))
-    replies = [one for one in found if _is_reply(one[0])] or found
-    if not replies:
-        return _refused(
-            "there is no JSON object in the reply; answer with one object and nothing else"
-        )
-    first, repairs = replies[0]
-    if any(one != first for one, _ in replies[1:]):
-        return _refused(f"{ONE_REPLY}; {len(replies)} different ones came")
-    notes = ("text around the object left out",) if _is_embedded(text) else ()
-    return TextReading(clean_json(first), notes + repairs)
+    def _unescaped(self, start: int) -> _Found:
+        """JSON that was escaped as if it stood inside a text, a backslash before each quote."""
+        rest = self._text[start:].rstrip("` \t\r\n")
+        if self._found or not _OPENING.fullmatch(self._text, 0, start):
+            raise BadJsonError("the object is escaped as if it stood inside a text")
+        try:
+            inner = json.loads(f'"{rest}"', strict=False)
+        except ValueError:
+            if rest.endswith("\\"):
+                raise CutOffError from None
+            raise BadJsonError("the object is escaped as if it stood inside a text") from None
+        search = _Search(inner, self._max_depth)
+        found = search._object(0)
+        if not _TAIL.match(inner, found.end):
+            raise BadJsonError("there is more behind the escaped object")
+        self._notes.update(search._notes)
+        self._repeated += search._repeated
+        self._notes["escaped JSON decoded"] = None
+        return _Found(found.value, self._at, start, len(self._text), found.closed)
 
+    def _chosen(self) -> _Found:
+        """The only reply among the objects that were found."""
+        found = self._found
+        for is_reply in (surely_reply, maybe_reply):
+            if replies := [one for one in found if is_reply(one.value)]:
+                break
+        else:
+            replies = found
+        if not replies:
+            raise BadJsonError(_NO_OBJECT)
+        first = replies[0]
+        if _JSON_BEFORE.search(self._text[first.after : first.start]):
+            raise BadJsonError(
+                "the object is only a part of something; begin with { and send one object"
+            )
+        if any(not same(one.value, first.value) for one in replies[1:]):
+            raise BadJsonError(f"{_ONLY_ONE}; {len(replies)} different ones came")
+        if len(replies) > 1:
+            self._notes["the same object came more than once; taken once"] = None
+        last = replies[-1]
+        thought = self._thought is not None and self._thought <= last.start
+        if thought and not _TAIL.match(self._text, last.end):
+            raise BadJsonError("a reasoning tag is not closed before the reply")
+        return last
 
-def _is_embedded(text: str) -> bool:
-    return not (text.startswith("{") and _ONLY_CLOSERS.search(text[-1:]))
-
-
-def _surplus(text: str, position: int) -> bool:
-    tail = text[position : position + 10].strip()
-    return tail.startswith(("}", "]")) and _ONLY_CLOSERS.match(tail) is not None
-
-
-def _object(text: str, start: int) -> tuple[Any, int, tuple[str, ...]]:
-    """The object at a position, where it ends, and what was tolerated in it."""
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-    except DuplicateKeyError as error:
-        raise _Found(
-            _refused(f"the key {str(error)!r} stands twice with different values")
-        ) from None
-    except (ValueError, RecursionError):
-        return _tolerant(text, start)
-    return value, end, ()
-
-
-def _tolerant(text: str, start: int) -> tuple[Any, int, tuple[str, ...]]:
-    if re.match(r'\{\s*\\"', text[start : start + 50]):
-        return _unescaped(text, start)
-    reader = Reader(text.rstrip("` \n\r\t"))
-    try:
-        value = reader.read(start)
-    except CutOffError:
-        raise _Found(TextReading(truncated=True)) from None
-    except DuplicateKeyError as error:
-        raise _Found(
-            _refused(f"the key {str(error)!r} stands twice with different values")
-        ) from None
-    except (BadJsonError, RecursionError) as error:
-        raise _Found(_refused(f"the reply is not JSON: {error}")) from None
-    return value, reader.end, tuple(reader.notes)
-
-
-def _unescaped(text: str, start: int) -> tuple[Any, int, tuple[str, ...]]:
-    """JSON that was escaped as if it stood in a string."""
-    try:
-        inner = json.loads(f'"{text[start:]}"', strict=False)
-        value, _ = _DECODER.raw_decode(inner)
-    except (ValueError, RecursionError, DuplicateKeyError):
-        raise _Found(
-            _refused("the reply is not JSON: it is escaped as if it stood in a string")
-        ) from None
-    return value, len(text), ("escaped JSON decoded",)
-
-
-def _is_reply(value: Any, depth: int = 2) -> bool:
-    keys = {fold_key(key): one for key, one in cast("dict[str, Any]", value).items()}
-    if ENVELOPE_KEYS & keys.keys():
-        return True
-    wrapped = [one for key, one in keys.items() if key in WRAPPERS and isinstance(one, dict)]
-    return depth > 0 and any(_is_reply(one, depth - 1) for one in wrapped)
-
-
-def fold_key(key: str) -> str:
-    """A key without type syntax (`taskComplete?`, `actions: [1+]`), separators and case."""
-    return (
-        key.partition(":")[0]
-        .strip()
-        .rstrip("?*")
-        .replace("_", "")
-        .replace("-", "")
-        .replace(" ", "")
-        .casefold()
-    )
+    def _check_around(self, found: _Found) -> None:
+        """Note what is left out around the object; refuse if it seems to go on."""
+        before, text = self._text[: found.start], self._text
+        later = [one.start for one in self._found if one.start >= found.end]
+        gap = text[found.end : min(later, default=len(text))]
+        if _GOES_ON.match(text, found.end) or _JSON_BEHIND.search(gap) or gap.count('"') % 2:
+            raise BadJsonError("the object ends before its last keys; check its braces")
+        listed = before.rstrip().endswith("[")
+        if listed and text[found.end :].strip() in {"", ","}:
+            raise CutOffError
+        if not listed and _SURPLUS.match(text, found.end):
+            self._notes["surplus closing braces left out"] = None
+        if "```" in before and before.rstrip().endswith(("```", "```json", "```JSON")):
+            self._notes["a code fence left out"] = None
+        if not (_AROUND.fullmatch(before) and _AROUND.fullmatch(text, found.end)):
+            self._notes["text around the object left out"] = None
