@@ -276,6 +276,10 @@ def text_of(family: str, size: int) -> str:
     return before + unit * ((size - len(before) - len(after)) // len(unit)) + after
 
 
+BOUND_SECONDS = 10
+"""Under a second without measuring coverage; the bound tells linear from worse on a busy machine too."""
+
+
 def seconds(text: str) -> float:
     """Time of this process alone, so that others at work do not count."""
     begin = time.process_time()
@@ -285,7 +289,7 @@ def seconds(text: str) -> float:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_megabyte_takes_less_than_a_second(family: str) -> None:
-    assert seconds(text_of(family, SIZE)) < 1
+    assert seconds(text_of(family, SIZE)) < BOUND_SECONDS
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -301,16 +305,16 @@ def test_many_unknown_keys_take_less_than_a_second() -> None:
         f'{{"nextStep":{{"type":"Retry",{keys}}}}}',
         f"{{{keys},}}",
     ):
-        assert seconds(text) < 1
+        assert seconds(text) < BOUND_SECONDS
 
 
 def test_nesting_that_is_closed_takes_less_than_a_second() -> None:
     for opening, inner, closing in (("[", "", "]"), ('{"a":', "1", "}"), ('{"a":[', "1,", "]}")):
-        assert seconds(opening * 100_000 + inner + closing * 100_000) < 1
+        assert seconds(opening * 100_000 + inner + closing * 100_000) < BOUND_SECONDS
 
 
 def test_doubling_repeated_keys_take_less_than_a_second() -> None:
     text = "1"
     for _ in range(16):
         text = f'{{"a":{text},"a":{text}}}'
-    assert seconds(text) < 1
+    assert seconds(text) < BOUND_SECONDS
