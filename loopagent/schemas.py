@@ -5,31 +5,76 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, cast
 
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.dialects import DIALECTS, generation_schema
 from loopagent.core.envelope import LoopAgentResponse
 from loopagent.core.facts import FACT_TYPES
+from loopagent.core.flavours import ACCEPTED, flavour
+from loopagent.core.protocol.base import Wire
 from loopagent.core.steps import STEP_TYPES
 
 
 Schema = dict[str, Any]
+NULL: Final[Schema] = {"type": "null"}
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def reply_schema() -> Schema:
     """The validation flavour: everything that is accepted as a reply once it was read."""
-    schema = LoopAgentResponse.model_json_schema(by_alias=True)
-    defs: dict[str, Schema] = schema.setdefault("$defs", {})
+    schema = _accepted(LoopAgentResponse)
+    defs: dict[str, Schema] = schema["$defs"]
     options: list[Schema] = []
-    for name, step in sorted(STEP_TYPES.items()):
-        own = step.model_json_schema(by_alias=True)
+    for _, step in sorted(STEP_TYPES.items()):
+        own = _accepted(step)
         defs.update(own.pop("$defs", {}))
         defs[step.__name__] = own
-        options.append({"$ref": f"#/$defs/{step.__name__}", "title": name})
-    defs["NextStep"] = {"oneOf": options}
-    return {"$schema": DRAFT, **schema, "$defs": dict(sorted(defs.items()))}
+        options.append({"$ref": f"#/$defs/{step.__name__}"})
+    defs["NextStep"] = {"anyOf": options}
+    schema["properties"]["nextStep"] = {
+        "description": schema["properties"]["nextStep"]["description"],
+        "anyOf": [{"$ref": "#/$defs/NextStep"}, NULL],
+    }
+    title = {"$schema": DRAFT, "title": LoopAgentResponse.__name__}
+    return {**title, **schema, "$defs": dict(sorted(defs.items()))}
+
+
+def _accepted(model: type[Wire]) -> Schema:
+    schema = flavour(model.model_json_schema(by_alias=True), ACCEPTED)
+    _allow_null(schema)
+    return schema
+
+
+def _allow_null(schema: object) -> None:
+    """Let every optional field be null, in place: on the wire null is the same as absent."""
+    if isinstance(schema, list):
+        for one in cast("list[object]", schema):
+            _allow_null(one)
+    if not isinstance(schema, dict):
+        return
+    node = cast("Schema", schema)
+    fields: dict[str, Schema] = (
+        node["properties"] if node.get("type") == "object" and "properties" in node else {}
+    )
+    for key, field in fields.items():
+        if key not in node.get("required", ()):
+            fields[key] = _or_null(field)
+    for one in node.values():
+        _allow_null(one)
+
+
+def _or_null(field: Schema) -> Schema:
+    said: Schema = {key: field[key] for key in ("description", "default") if key in field}
+    rest = {key: one for key, one in field.items() if key not in said}
+    options: list[Schema] = [one for one in rest.get("anyOf", [rest]) if one != NULL]
+    if options == [{}]:
+        return field
+    kind = options[0].get("type")
+    if len(options) == 1 and kind is not None and not {"enum", "const"} & options[0].keys():
+        kinds: list[str] = kind if isinstance(kind, list) else [kind]
+        return {**options[0], "type": [*kinds, "null"], **said}
+    return {"anyOf": [*options, NULL], **said}
 
 
 def event_schema() -> Schema:
@@ -92,7 +137,7 @@ def _strict(dialect: Any) -> Callable[[], Schema]:
 
 
 def _step(name: str) -> Callable[[], Schema]:
-    return lambda: {"$schema": DRAFT, **STEP_TYPES[name].model_json_schema(by_alias=True)}
+    return lambda: {"$schema": DRAFT, "title": name, **_accepted(STEP_TYPES[name])}
 
 
 def files() -> dict[str, Callable[[], Schema]]:

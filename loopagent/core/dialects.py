@@ -7,37 +7,41 @@ same agent always sends the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from copy import deepcopy
-from typing import Any, Literal, cast
+import json
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from typing import Final
 
-from loopagent.core.envelope import LoopAgentResponse
-from loopagent.core.steps import STEP_TYPES
-
-
-Schema = dict[str, Any]
-Dialect = Literal["openai", "anthropic", "grammar"]
-DIALECTS: tuple[Dialect, ...] = ("openai", "anthropic", "grammar")
-DROPPED = ("title", "default", "examples", "discriminator", "$schema")
-NOT_FOR_ANTHROPIC = (
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "minLength",
-    "maxLength",
-    "maxItems",
-    "minItems",
+from loopagent.core.dialect_writer import (
+    Dialect,
+    Schema,
+    Writer,
+    references,
+    typed,
+    without_null,
 )
-SIDE_CHANNELS = (
+from loopagent.core.envelope import LoopAgentResponse
+from loopagent.core.flavours import GENERATED, flavour
+from loopagent.core.steps import STEP_TYPES, NextStep
+from loopagent.errors import ConfigError
+
+
+DIALECTS: Final[tuple[Dialect, ...]] = ("openai", "anthropic", "grammar")
+READ_TOOLS: Final = ("artifactToolCalls", "conversationToolCalls")
+"""Side channels that only make sense while the run goes on."""
+SIDE_CHANNELS: Final = (
     "payloadChangeRequest",
     "scratchpad",
+    *READ_TOOLS,
+    "memoryWrites",
     "responseForm",
     "actionableCommands",
     "automaticCommands",
+    "confidence",
 )
-JSON_TEXT = "A JSON object, written as text."
-JSON_VALUE = "A JSON value, written as text."
+"""Top-level fields beyond `reasoning`, `taskComplete`, `message` and `nextStep`."""
+CACHED_SCHEMAS: Final = 256
+"""How many schemas are kept; one for each agent version and dialect."""
 
 
 def generation_schema(
@@ -49,163 +53,99 @@ def generation_schema(
 ) -> Schema:
     """The schema to constrain an agent's replies with.
 
+    In the `openai` dialect the reply is wrapped as `{"turn": …}`, because its root must be an object.
+    Build it once for each version of an agent: providers cache prompts by it.
+
     Args:
         dialect: Whose subset of JSON Schema to write.
         step_types: Next step types the agent may use.
-        features: Top-level fields beyond `reasoning`, `message`, `taskComplete` and `nextStep`.
+        features: Side channels the agent may use, from `SIDE_CHANNELS`.
         actions: Name and parameter schema of each action: calls are then typed one by one, and no name can be made
-            up. Parameters whose schema is open stay a free object.
+            up. Parameters that the dialect cannot express stay a free object.
+
+    Returns:
+        A schema of its own, deterministic to the byte.
+
+    Raises:
+        ConfigError: A step type or feature does not exist.
     """
-    whole = LoopAgentResponse.model_json_schema(by_alias=True)
-    defs: dict[str, Schema] = deepcopy(whole.get("$defs", {}))
-    defs.pop("NextStep", None)
-    steps = _steps(step_types, defs, actions)
-    side = {name: whole["properties"][name] for name in SIDE_CHANNELS if name in features}
-    text = {"type": "string"}
-    done: Schema = {"reasoning": text, "taskComplete": {"const": True}, "message": text, **side}
-    going: Schema = {
-        "reasoning": text,
-        "taskComplete": {"const": False},
-        "message": text,
-        **side,
-        "nextStep": {"anyOf": steps} if len(steps) > 1 else steps[0],
-    }
-    turn: Schema = {
-        "anyOf": [
-            _object(done, ["taskComplete", "message"]),
-            _object(going, ["taskComplete", "nextStep"]),
-        ]
-    }
-    write = _Writer(dialect)
-    root = _object({"turn": turn}, ["turn"]) if dialect == "openai" else turn
-    made = write.schema(root)
-    used = _used(made, {name: write.schema(one) for name, one in defs.items()})
-    return {**made, "$defs": used} if used else made
+    _known("step type", step_types, STEP_TYPES)
+    _known("feature", features, SIDE_CHANNELS)
+    types = tuple(STEP_TYPES[name] for name in step_types)
+    side = tuple(name for name in SIDE_CHANNELS if name in features)
+    made: Schema = json.loads(_built(dialect, types, side, json.dumps(list(actions))))
+    return made
 
 
-def _steps(
-    step_types: Sequence[str], defs: dict[str, Schema], actions: Sequence[tuple[str, Schema]]
-) -> list[Schema]:
-    steps: list[Schema] = []
-    for name in step_types:
-        schema = STEP_TYPES[name].model_json_schema(by_alias=True)
-        defs.update(schema.pop("$defs", {}))
-        if name == "Actions" and actions:
-            schema["properties"]["actions"]["items"] = {"anyOf": [_call(*one) for one in actions]}
-        schema["required"] = ["type", *(one for one in schema.get("required", ()) if one != "type")]
-        steps.append(schema)
-    return steps
+def _known(what: str, names: Collection[str], known: Collection[str]) -> None:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ConfigError(f"unknown {what} {', '.join(unknown)}; there are {', '.join(known)}")
+
+
+@lru_cache(CACHED_SCHEMAS)
+def _built(
+    dialect: Dialect, types: tuple[type[NextStep], ...], side: tuple[str, ...], actions: str
+) -> str:
+    envelope = flavour(LoopAgentResponse.model_json_schema(by_alias=True), GENERATED)
+    defs: dict[str, Schema] = envelope["$defs"]
+    for step in types:
+        _add_step(step, defs, json.loads(actions))
+    root = _turn(
+        envelope["properties"], side, [{"$ref": f"#/$defs/{one.__name__}"} for one in types]
+    )
+    if dialect == "openai":
+        root = _object({"turn": root}, ["turn"])
+    writer = Writer(dialect, defs, root)
+    made = writer.write(root)
+    written = {name: writer.definition(name) for name in _reached(made, writer)}
+    return json.dumps({**made, "$defs": {name: written[name] for name in sorted(written)}})
+
+
+def _add_step(
+    step: type[NextStep], defs: dict[str, Schema], actions: list[tuple[str, Schema]]
+) -> None:
+    schema = flavour(step.model_json_schema(by_alias=True), GENERATED)
+    defs.update(schema.pop("$defs", {}))
+    if actions and step.type_name() == "Actions":
+        schema["properties"]["actions"]["items"] = {"anyOf": [_call(*one) for one in actions]}
+    defs[step.__name__] = schema
 
 
 def _call(name: str, parameters: Schema) -> Schema:
-    open_ended = (
-        not parameters.get("properties") or "$ref" in str(parameters) or "$defs" in parameters
-    )
-    params: Schema = (
-        {"type": "object"} if open_ended else {**parameters, "additionalProperties": False}
-    )
+    params = typed(parameters)
+    if params is None:
+        return _object({"name": {"const": name}}, ["name"])
     return _object({"name": {"const": name}, "params": params}, ["name", "params"])
+
+
+def _turn(fields: dict[str, Schema], side: tuple[str, ...], steps: list[Schema]) -> Schema:
+    always: dict[str, Schema] = {
+        "reasoning": without_null(fields["reasoning"]),
+        "taskComplete": {"const": True},
+        "message": without_null(fields["message"]),
+    }
+    last = {name: fields[name] for name in side if name not in READ_TOOLS}
+    done = _object({**always, **last}, ["reasoning", "taskComplete", "message"])
+    if not steps:
+        return done
+    beside = {name: fields[name] for name in side}
+    step = {"anyOf": steps} if len(steps) > 1 else steps[0]
+    more = {**always, "taskComplete": {"const": False}, **beside, "nextStep": step}
+    return {"anyOf": [done, _object(more, ["reasoning", "taskComplete", "nextStep"])]}
 
 
 def _object(properties: Schema, required: list[str]) -> Schema:
     return {"type": "object", "properties": properties, "required": required}
 
 
-class _Writer:
-    """Rewrites a schema for one dialect."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
-
-    def schema(self, schema: Schema) -> Schema:
-        """The schema in the dialect, without what the dialect does not know."""
-        made = {key: one for key, one in schema.items() if key not in DROPPED}
-        if "$ref" in made:
-            return {"$ref": made["$ref"]}
-        if "oneOf" in made:
-            made["anyOf"] = made.pop("oneOf")
-        if "const" in made:
-            return {
-                "type": "boolean" if isinstance(made["const"], bool) else "string",
-                "enum": [made["const"]],
-            }
-        if "anyOf" in made:
-            return self._union(made)
-        if self._dialect == "anthropic":
-            made = {key: one for key, one in made.items() if key not in NOT_FOR_ANTHROPIC}
-        return _WRITERS.get(str(made.get("type")), _Writer.free)(self, made)
-
-    def _union(self, made: Schema) -> Schema:
-        options = [one for one in cast("list[Schema]", made["anyOf"]) if one.get("type") != "null"]
-        written = [self.schema(one) for one in options]
-        if len(written) == 1:
-            return written[0]
-        text = {"description": made["description"]} if "description" in made else {}
-        return {**text, "anyOf": written}
-
-    def free(self, made: Schema) -> Schema:
-        """Anything at all."""
-        if made.get("type") in {"string", "integer", "number", "boolean"} or "enum" in made:
-            return made
-        return self._free_text(made, JSON_VALUE)
-
-    def object(self, made: Schema) -> Schema:
-        """An object: closed, or a free one as the dialect can say it."""
-        properties: dict[str, Schema] = made.get("properties") or {}
-        if not properties:
-            return self._free_text(made, JSON_TEXT)
-        required = list(made.get("required", ()))
-        written = {key: self._member(key, one, required) for key, one in properties.items()}
-        closed = {**made, "properties": written, "additionalProperties": False}
-        closed["required"] = list(written) if self._dialect == "openai" else required
-        return closed
-
-    def array(self, made: Schema) -> Schema:
-        """A list."""
-        return {**made, "items": self.schema(cast("Schema", made.get("items") or {}))}
-
-    def _member(self, key: str, schema: Schema, required: list[str]) -> Schema:
-        written = self.schema(schema)
-        if self._dialect != "openai" or key in required:
-            return written
-        if (
-            isinstance(written.get("type"), str)
-            and "enum" not in written
-            and "properties" not in written
-        ):
-            return {**written, "type": [written["type"], "null"]}
-        return {"anyOf": [written, {"type": "null"}]}
-
-    def _free_text(self, made: Schema, text: str) -> Schema:
-        kind = "object" if text == JSON_TEXT else None
-        if self._dialect == "grammar":
-            described = {"description": made["description"]} if "description" in made else {}
-            return (
-                {**described, "type": "object", "additionalProperties": True} if kind else described
-            )
-        said = f"{made['description']} {text}" if "description" in made else text
-        return {"type": "string", "description": said}
-
-
-_WRITERS: dict[str, Callable[[_Writer, Schema], Schema]] = {
-    "object": _Writer.object,
-    "array": _Writer.array,
-}
-
-
-def _used(root: Schema, defs: dict[str, Schema]) -> dict[str, Schema]:
-    """The definitions that are reached from the root, in their order."""
+def _reached(root: Schema, writer: Writer) -> set[str]:
+    """Names of the definitions that are reached from the root once everything is written."""
     reached: set[str] = set()
-    todo: list[Any] = [root]
+    todo = references(root)
     while todo:
-        one = todo.pop()
-        if isinstance(one, dict):
-            fields = cast("Schema", one)
-            name = str(fields.get("$ref", "")).rpartition("/")[2]
-            if name and name not in reached:
-                reached.add(name)
-                todo.append(defs[name])
-            todo.extend(fields.values())
-        elif isinstance(one, list):
-            todo.extend(cast("list[Any]", one))
-    return {name: one for name, one in defs.items() if name in reached}
+        name = todo.pop()
+        if name not in reached:
+            reached.add(name)
+            todo |= references(writer.definition(name))
+    return reached

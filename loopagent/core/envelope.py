@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, cast
 
-from pydantic import SerializeAsAny, StrictBool, ValidationError, field_validator
+from pydantic import (
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    SerializeAsAny,
+    StrictBool,
+    ValidationError,
+)
+from pydantic_core import (
+    CoreSchema,
+    InitErrorDetails,
+    PydanticCustomError,
+    PydanticKnownError,
+    core_schema,
+)
 
-from loopagent.core.problems import Problem
-from loopagent.core.protocol.base import Wire
+from loopagent.core.problems import Problem, problems_of
+from loopagent.core.protocol.base import Number, Wire
 from loopagent.core.protocol.commands import ActionableCommand, AutomaticCommand
 from loopagent.core.protocol.forms import AgentResponseForm
 from loopagent.core.protocol.payload_change import AgentPayloadChangeRequest
@@ -16,13 +29,44 @@ from loopagent.core.protocol.tools import ArtifactToolCall, ConversationToolCall
 from loopagent.core.steps import STEP_TYPES, NextStep
 
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+def _step(value: Any) -> NextStep:
+    if isinstance(value, NextStep):
+        return value
+    if not isinstance(value, dict):
+        raise PydanticKnownError("dict_type")
+    given = cast("dict[str, Any]", value)
+    name = given.get("type")
+    step = STEP_TYPES.get(name) if isinstance(name, str) else None
+    if step is None:
+        raise ValidationError.from_exception_data("NextStep", [_wrong_type(given)])
+    return step.model_validate(given)
 
-    from pydantic_core import ErrorDetails
+
+def _wrong_type(given: dict[str, Any]) -> InitErrorDetails:
+    if given.get("type") is None:
+        return {"type": "missing", "loc": ("type",), "input": given}
+    names: dict[str, Any] = {"names": ", ".join(STEP_TYPES)}
+    error = PydanticCustomError("step_type", "one of {names}", names)
+    return {"type": error, "loc": ("type",), "input": given["type"]}
 
 
-MAX_GOT_CHARS = 80
+class _ByType:
+    """Validates a step by the class that is registered for its `type`.
+
+    The registry may grow at any time, so the schema says no more than `object`; who writes one fills it in.
+    """
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        del source, handler
+        return core_schema.no_info_plain_validator_function(_step)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        del schema, handler
+        return {"type": "object"}
 
 
 class LoopAgentResponse(Wire):
@@ -34,7 +78,7 @@ class LoopAgentResponse(Wire):
     """Text for the person, under 100 words."""
     task_complete: StrictBool | None = None
     """True ends the run."""
-    next_step: SerializeAsAny[NextStep] | None = None
+    next_step: Annotated[SerializeAsAny[NextStep], _ByType()] | None = None
     """What to do next, one of the types below."""
     payload_change_request: AgentPayloadChangeRequest | None = None
     """Changes to the payload."""
@@ -52,69 +96,20 @@ class LoopAgentResponse(Wire):
     """Look into the stored conversation."""
     memory_writes: list[MemoryWriteRequest] | None = None
     """Notes for later runs."""
-    confidence: float | None = None
+    confidence: Number | None = None
     """0 to 1; for the record."""
 
-    @field_validator("next_step", mode="wrap")
-    @classmethod
-    def _by_type(cls, value: Any, handler: Any) -> Any:
-        del handler
-        if value is None or isinstance(value, NextStep):
-            return value
-        kind = value.get("type") if isinstance(value, dict) else None
-        step = STEP_TYPES.get(kind) if isinstance(kind, str) else None
-        if step is None:
-            message = f"type must be one of {', '.join(STEP_TYPES)}"
-            raise ValueError(message)
-        return step.model_validate(value)
 
+def validate_envelope(data: object) -> LoopAgentResponse | list[Problem]:
+    """Check a whole reply.
 
-def validate_envelope(data: dict[str, Any]) -> LoopAgentResponse | list[Problem]:
-    """The reply as a typed object, or everything that is wrong with it."""
+    Args:
+        data: The reply as a JSON value in canonical spelling.
+
+    Returns:
+        The reply as a typed object, or everything that is wrong with it, in words a model can act on.
+    """
     try:
         return LoopAgentResponse.model_validate(data)
     except ValidationError as error:
-        return problems_of(error.errors(include_url=False))
-
-
-def problems_of(errors: Iterable[ErrorDetails]) -> list[Problem]:
-    """Pydantic's complaints as problems, with paths as they stand in the JSON."""
-    return [Problem(_path(one["loc"]), _message(one), _got(one)) for one in errors]
-
-
-def _path(loc: tuple[int | str, ...]) -> str:
-    """`('nextStep', 'actions', 0, 'name')` → `nextStep.actions[0].name`; tags of unions are left out."""
-    path = ""
-    for part in loc:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        elif part in _TAGS:
-            continue
-        else:
-            path += f".{part}" if path else part
-    return path
-
-
-def _message(error: ErrorDetails) -> str:
-    message = error["msg"].removeprefix("Value error, ")
-    return message[:1].lower() + message[1:]
-
-
-def _got(error: ErrorDetails) -> str:
-    if error["type"] == "missing":
-        return "nothing"
-    text = repr(error.get("input"))
-    return text if len(text) <= MAX_GOT_CHARS else text[:MAX_GOT_CHARS] + "…"
-
-
-_TAGS = frozenset(
-    {
-        "open:resource",
-        "open:url",
-        "client:capture-data-snapshot",
-        "refresh:data",
-        "notification",
-        "other",
-        "function-before[_read_params(), dict[str,any]]",
-    }
-)
+        return problems_of(error, data)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, cast
 
 
 if TYPE_CHECKING:
@@ -69,12 +69,21 @@ class Problem:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-@runtime_checkable
-class _Explained(Protocol):
-    """A stand-in for a value that already knows what is wrong with it."""
+class Fault:
+    """Stands where a value should be and says what is wrong there.
 
-    problem: str
-    got: str
+    No field accepts it, so it becomes a problem at its very place, beside all others.
+
+    Args:
+        problem: What was expected and what came.
+        got: What came, in short.
+    """
+
+    __slots__ = ("got", "problem")
+
+    def __init__(self, problem: str, got: str = "") -> None:
+        self.problem = problem
+        self.got = got
 
 
 def path_text(location: Iterable[str | int]) -> str:
@@ -142,11 +151,15 @@ def problems_of(error: ValidationError, data: object) -> list[Problem]:
 
 def _problem(path: str, wanted: list[str], detail: ErrorDetails) -> Problem:
     value = detail["input"]
-    if isinstance(value, _Explained):
+    if isinstance(value, Fault):
         return Problem(path, value.problem, value.got)
     if detail["type"] == "missing":
         return Problem(path, "required, but missing")
+    if detail["type"] == "union_tag_invalid":
+        value = detail.get("ctx", {})["tag"]
     got = shorten(value)
+    if "a number" in wanted and "a whole number" in wanted:
+        wanted.remove("a whole number")
     return Problem(path, f"expected {' or '.join(wanted)}, got {got}", got)
 
 
@@ -173,7 +186,7 @@ def _location(detail: ErrorDetails, data: object) -> list[str | int]:
         if _leads(current, step):
             current = current[step]
             kept.append(step)
-        elif last and detail["type"] == "missing":
+        elif last and (detail["type"] == "missing" or isinstance(detail["input"], Fault)):
             kept.append(step)
     if detail["type"] == "union_tag_invalid":
         kept.append(str(detail.get("ctx", {})["discriminator"]).strip("'"))
@@ -197,5 +210,10 @@ def _number(value: float) -> str:
 def _object(value: dict[object, object]) -> str:
     if not value:
         return "an empty object"
-    keys = ", ".join(str(key)[:GOT_CHARS] for key in list(value)[:GOT_KEYS])
+    keys = ", ".join(_key(key) for key in list(value)[:GOT_KEYS])
     return f"an object with {keys}{', …' if len(value) > GOT_KEYS else ''}"
+
+
+def _key(key: object) -> str:
+    text = str(key)[:GOT_CHARS]
+    return text if _IDENTIFIER.fullmatch(text) else json.dumps(text, ensure_ascii=False)

@@ -8,6 +8,8 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
+from loopagent.core.flavours import GENERATED, SHAPE, flavour
+
 
 Schema = dict[str, Any]
 MAX_DEPTH = 8
@@ -30,7 +32,7 @@ def model_shape(
         only: Top-level keys to show, in this order; None shows all.
         notes: One line a field, with its description behind it.
     """
-    schema = model.model_json_schema(by_alias=True)
+    schema = flavour(model.model_json_schema(by_alias=True), GENERATED)
     if only is not None:
         schema = {**schema, "properties": {key: schema["properties"][key] for key in only}}
     return (
@@ -61,6 +63,8 @@ class _Shape:
     def of(self, schema: Schema, depth: int) -> str:
         """The text of one schema."""
         schema = self._resolved(schema)
+        if SHAPE in schema:
+            return str(schema[SHAPE])
         if depth > MAX_DEPTH:
             return "…"
         if "const" in schema:
@@ -71,6 +75,10 @@ class _Shape:
         if options:
             return self._union(cast("list[Schema]", options), depth)
         return self._typed(schema, depth)
+
+    def _is_union(self, schema: Schema | None) -> bool:
+        found = self._resolved(schema or {})
+        return any(len(found.get(key, ())) > 1 for key in ("anyOf", "oneOf", "enum"))
 
     def _resolved(self, schema: Schema) -> Schema:
         name = str(schema.get("$ref", "")).rpartition("/")[2]
@@ -86,7 +94,7 @@ class _Shape:
             return "|".join(_SIMPLE.get(str(one), str(one)) for one in kind)
         if kind == "array":
             inner = self.of(cast("Schema", schema.get("items") or {}), depth + 1)
-            return f"({inner})[]" if "|" in inner and not inner.startswith("{") else f"{inner}[]"
+            return f"({inner})[]" if self._is_union(schema.get("items")) else f"{inner}[]"
         if kind == "object" or "properties" in schema:
             return self._object(schema, depth)
         return _SIMPLE.get(str(kind), "any")

@@ -295,7 +295,7 @@ def test_a_megabyte_takes_less_than_a_second(family: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_time_grows_with_the_length_only(family: str) -> None:
     small = min(seconds(text_of(family, SIZE // 16)) for _ in range(2))
-    assert seconds(text_of(family, SIZE // 4)) < 12 * small + 0.1
+    assert seconds(text_of(family, SIZE // 4)) < 12 * small + 1
 
 
 def test_many_unknown_keys_take_less_than_a_second() -> None:

@@ -224,7 +224,7 @@ def test_broken_and_large_bodies(client: httpx2.Client) -> None:
 
 
 def test_lists_page_with_cursors(client: httpx2.Client) -> None:
-    for _ in range(3):
+    for _ in range(4):
         start(client, "looker")
     first = client.get("/runs", params={"limit": 2, "agent": "looker"}).json()
     second = client.get(

@@ -84,8 +84,8 @@ def accepts(schema: dict[str, Any], text: str) -> bool:
     return all(matcher.consume_token(one) for one in text.encode()) and matcher.is_accepting()
 
 
-DONE = '{"taskComplete":true,"message":"ok"}'
-CALL = '{"taskComplete":false,"nextStep":{"type":"Actions","actions":[{"name":"work","params":{"item":1}}]}}'
+DONE = '{"reasoning":"r","taskComplete":true,"message":"ok"}'
+CALL = '{"reasoning":"r","taskComplete":false,"nextStep":{"type":"Actions","actions":[{"name":"work","params":{"item":1}}]}}'
 
 
 def test_the_grammar_dialect_writes_replies_and_nothing_else() -> None:

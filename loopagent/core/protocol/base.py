@@ -1,12 +1,33 @@
-"""Base of every wire type: frozen, camelCase, unknown keys ignored, null the same as absent."""
+"""What all wire types share: camelCase names, null as absent, a few field types."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, Final, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+from loopagent.core.flavours import FREE_OBJECT, Mark
+from loopagent.core.problems import Fault
+
+
+def wire_name(field: str) -> str:
+    """Give the wire name of a Python field.
+
+    Args:
+        field: A snake_case name; a trailing underscore, as in `while_`, is dropped.
+    """
+    return to_camel(field.rstrip("_"))
 
 
 class Wire(BaseModel):
@@ -14,7 +35,7 @@ class Wire(BaseModel):
 
     model_config = ConfigDict(
         frozen=True,
-        alias_generator=to_camel,
+        alias_generator=wire_name,
         populate_by_name=True,
         extra="ignore",
         use_attribute_docstrings=True,
@@ -25,27 +46,119 @@ class Wire(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _drop_nulls(cls, data: Any) -> Any:
-        if isinstance(data, dict) and None in (fields := cast("dict[str, Any]", data)).values():
-            return {
-                key: one
-                for key, one in fields.items()
-                if one is not None or key in cls.null_means_null
-            }
-        return data
+    def _before(cls, data: Any) -> Any:
+        if type(data) is not dict:
+            return data
+        fields = cast("dict[str, Any]", data)
+        return cls.tidy(cls.without_nulls(fields) if None in fields.values() else fields)
+
+    @classmethod
+    def without_nulls(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Drop keys that hold null, where null means nothing."""
+        kept = cls.null_means_null
+        return {key: one for key, one in fields.items() if one is not None or key in kept}
+
+    @classmethod
+    def tidy(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Fold other accepted spellings and check across fields, before each field is validated.
+
+        Args:
+            fields: The object as it came, without nulls; must not be changed.
+
+        Returns:
+            The object or a changed copy; a `Fault` in it becomes a problem.
+        """
+        return fields
 
 
-def _read_params(value: Any) -> Any:
-    """Parameters as an object; JSON text of an object, an empty text and null count as one."""
+class OpenWire(Wire):
+    """A wire type that keeps keys it does not know, null values included."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @model_serializer(mode="wrap")
+    def _whole(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave null values in unknown keys alone, also when null fields are left out."""
+        known: dict[str, Any] = handler(self)
+        return {**known, **(self.model_extra or {})}
+
+
+def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object from JSON members; for `json.loads(object_pairs_hook=…)`.
+
+    Raises:
+        ValueError: A key stands twice with different values.
+    """
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found and found[key] != value:
+            raise ValueError(key)
+        found[key] = value
+    return found
+
+
+def _no_constant(text: str) -> None:
+    """Refuse NaN and the infinities, which Python reads and JSON does not know."""
+    raise ValueError(text)
+
+
+def decoded(text: str) -> Any:
+    """Read JSON text; anything else is given back as it came."""
+    try:
+        return json.loads(text, object_pairs_hook=distinct_keys, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _free_object(value: Any) -> Any:
+    if type(value) is dict or isinstance(value, Fault):
+        return cast("Any", value)
     if value is None or value == "":
         return {}
-    if isinstance(value, str):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
+    if type(value) is str:
+        found = decoded(value) if value.strip() else {}
+        if type(found) is dict:
+            return cast("Any", found)
+    kind = "json_object"
+    raise PydanticCustomError(kind, "an object, or text that holds a JSON object")
+
+
+def _free_list(value: Any) -> Any:
+    if type(value) is str:
+        found = decoded(value)
+        return cast("Any", found) if type(found) is list else value
     return value
 
 
-Params = Annotated[dict[str, Any], BeforeValidator(_read_params)]
-"""A free object. Text that holds one is decoded; null and empty text mean no parameters."""
+def _no_boolean(value: Any) -> Any:
+    if type(value) is bool:
+        kind = "number"
+        raise PydanticCustomError(kind, "a number")
+    return value
+
+
+def one_of(*values: str) -> Mark:
+    """Mark a text that has usual values without refusing others.
+
+    Args:
+        values: What a constrained model may write.
+    """
+    return Mark({"examples": list(values)}, generated={"enum": list(values), "examples": None})
+
+
+NonBlank = Annotated[str, Field(pattern=r"\S")]
+"""Text with at least one visible character."""
+Params = Annotated[dict[str, Any], BeforeValidator(_free_object), FREE_OBJECT]
+"""A free object. Text that holds one is decoded; null and blank text are the empty object."""
+Whole = Annotated[int, BeforeValidator(_no_boolean)]
+"""A whole number."""
+Count = Annotated[int, Field(ge=0), BeforeValidator(_no_boolean)]
+"""A whole number, 0 or more."""
+Positive = Annotated[int, Field(ge=1), BeforeValidator(_no_boolean)]
+"""A whole number, 1 or more."""
+Number = Annotated[
+    int | float, BeforeValidator(_no_boolean), Mark({"type": "number", "anyOf": None})
+]
+"""A number; whole ones stay whole."""
+LIST_TEXT: Final = BeforeValidator(_free_list)
+"""Lets a list also come as text that holds one; goes with `flavours.FREE_LIST`."""

@@ -1,99 +1,133 @@
-"""Commands to the client: buttons a person may press, and things the client does by itself."""
+"""Commands for the person's client: buttons and links, and things it does at once.
+
+A command of a type that is not known here is passed on whole: the client may know it.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Discriminator, StrictBool, Tag
+from pydantic import Discriminator, StrictBool, Tag
 
-from loopagent.core.protocol.base import Wire
+from loopagent.core.flavours import Mark
+from loopagent.core.protocol.base import NonBlank, Number, OpenWire, Params, Wire, one_of
 
 
-class OtherCommand(Wire):
-    """A command of a type this version does not know; passed on to the client as it came."""
-
-    model_config = ConfigDict(extra="allow")
-    type: str
+_ACTIONABLE: Final = {"open:resource", "open:url", "client:capture-data-snapshot"}
+_AUTOMATIC: Final = {"refresh:data", "notification"}
 
 
 class OpenResource(Wire):
-    """Open something of the host application."""
+    """A button that opens a resource of the host application."""
 
     type: Literal["open:resource"]
     label: str
     """Text of the button."""
     icon: str | None = None
-    resource_type: Literal["Record", "Dashboard", "Report", "Form", "View"]
+    """Icon class."""
+    resource_type: Annotated[str, one_of("Record", "Dashboard", "Report", "Form", "View")]
+    """What kind of resource."""
     entity_name: str | None = None
-    """Kind of record, for `Record`."""
+    """Entity of a record."""
     resource_id: str | None = None
-    keys: dict[str, str | int | float] | None = None
-    """Composite primary key."""
-    mode: Literal["view", "edit"] | None = None
-    parameters: dict[str, Any] | None = None
+    """Id of the resource."""
+    keys: Params | None = None
+    """Key fields of a record with a composite key."""
+    mode: Annotated[str, one_of("view", "edit")] | None = None
+    """Open to read or to edit."""
+    parameters: Params | None = None
+    """Passed to the opened resource."""
 
 
 class OpenUrl(Wire):
-    """Open a link."""
+    """A link."""
 
     type: Literal["open:url"]
     label: str
+    """Text of the link."""
     icon: str | None = None
-    url: str
+    """Icon class."""
+    url: NonBlank
+    """Where it leads."""
     new_tab: StrictBool = True
+    """Whether it opens a new tab."""
 
 
-class CaptureSnapshot(Wire):
-    """Take a snapshot of the data the client shows."""
+class CaptureDataSnapshot(Wire):
+    """A button that keeps a snapshot of the data shown."""
 
     type: Literal["client:capture-data-snapshot"]
     label: str
+    """Text of the button."""
     icon: str | None = None
+    """Icon class."""
     artifact_id: str | None = None
+    """Artifact to capture."""
     followup_message: str | None = None
+    """Sent as the person's message afterwards."""
 
 
 class RefreshData(Wire):
-    """Load data again."""
+    """Have the client load data anew."""
 
     type: Literal["refresh:data"]
-    scope: Literal["entity", "cache"]
+    scope: Annotated[str, one_of("entity", "cache")]
+    """Entities or a cache."""
     entity_names: list[str] | None = None
-    cache_name: Literal["Core", "AI", "Actions"] | None = None
+    """Which entities."""
+    cache_name: Annotated[str, one_of("Core", "AI", "Actions")] | None = None
+    """Which cache."""
 
 
 class Notification(Wire):
-    """Show a short note."""
+    """Show a short notice."""
 
     type: Literal["notification"]
     message: str
-    severity: Literal["success", "info", "warning", "error"] = "info"
-    duration: int = 3000
-    """Milliseconds; 0 stays until closed."""
+    """What it says."""
+    severity: Annotated[str, one_of("success", "info", "warning", "error")] = "info"
+    """How grave it is."""
+    duration: Number = 3000
+    """How long it stays, in milliseconds; 0 until it is closed."""
 
 
-_ACTIONABLE = {"open:resource", "open:url", "client:capture-data-snapshot"}
-_AUTOMATIC = {"refresh:data", "notification"}
+class OtherCommand(OpenWire):
+    """A command that only the client knows; kept as it came, null values included."""
+
+    type: Annotated[NonBlank, Mark(accepted={"not": {"enum": sorted(_ACTIONABLE | _AUTOMATIC)}})]
+    """Name of the command."""
+
+    @classmethod
+    def without_nulls(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Keep everything: what null means here is the client's business."""
+        return fields
 
 
-def _tag(known: set[str]) -> Any:
-    def tag(value: Any) -> str:
-        kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
-        return kind if isinstance(kind, str) and kind in known else "other"
+def _kind(command: object, known: set[str]) -> str:
+    kind = command.get("type") if isinstance(command, dict) else getattr(command, "type", None)
+    return f"<{kind}>" if isinstance(kind, str) and kind in known else "<other>"
 
-    return Discriminator(tag)
+
+def _actionable(command: object) -> str:
+    return _kind(command, _ACTIONABLE)
+
+
+def _automatic(command: object) -> str:
+    return _kind(command, _AUTOMATIC)
 
 
 ActionableCommand = Annotated[
-    Annotated[OpenResource, Tag("open:resource")]
-    | Annotated[OpenUrl, Tag("open:url")]
-    | Annotated[CaptureSnapshot, Tag("client:capture-data-snapshot")]
-    | Annotated[OtherCommand, Tag("other")],
-    _tag(_ACTIONABLE),
+    Annotated[OpenResource, Tag("<open:resource>")]
+    | Annotated[OpenUrl, Tag("<open:url>")]
+    | Annotated[CaptureDataSnapshot, Tag("<client:capture-data-snapshot>")]
+    | Annotated[OtherCommand, Tag("<other>"), Mark(generated=False)],
+    Discriminator(_actionable),
 ]
+"""A button or link, shown with the message it came with."""
 AutomaticCommand = Annotated[
-    Annotated[RefreshData, Tag("refresh:data")]
-    | Annotated[Notification, Tag("notification")]
-    | Annotated[OtherCommand, Tag("other")],
-    _tag(_AUTOMATIC),
+    Annotated[RefreshData, Tag("<refresh:data>")]
+    | Annotated[Notification, Tag("<notification>")]
+    | Annotated[OtherCommand, Tag("<other>"), Mark(generated=False)],
+    Discriminator(_automatic),
 ]
+"""Something the client does on arrival, once."""

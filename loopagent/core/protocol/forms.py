@@ -1,4 +1,4 @@
-"""Forms that put structured questions to a person."""
+"""Forms: questions with typed answers, shown with a message."""
 
 from __future__ import annotations
 
@@ -6,27 +6,47 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool
 
-from loopagent.core.protocol.base import Wire
+from loopagent.core.flavours import Mark
+from loopagent.core.protocol.base import Count, NonBlank, Number, Wire, one_of
+
+
+Scalar = str | bool | int | float
+_SCALARS = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
+
+
+class FormOption(Wire):
+    """One choice."""
+
+    value: Annotated[Scalar, Mark(_SCALARS)]
+    """What is answered when it is chosen."""
+    label: str
+    """What the person reads."""
+    icon: str | None = None
+    """Icon class."""
 
 
 class TextQuestion(Wire):
     """Free text."""
 
     type: Literal["text", "textarea", "email"]
+    """Kind of input."""
     placeholder: str | None = None
     """Shown while empty."""
-    max_length: int | None = None
-    """Characters at most."""
+    max_length: Count | None = None
+    """Longest answer, in characters."""
     markdown: StrictBool | None = None
-    """Textarea: offer a rendered preview."""
+    """Show a textarea rendered, with a switch to edit."""
 
 
 class NumberQuestion(Wire):
     """A number or an amount of money."""
 
     type: Literal["number", "currency"]
-    min: float | None = None
-    max: float | None = None
+    """Kind of input."""
+    min: Number | None = None
+    """Smallest answer."""
+    max: Number | None = None
+    """Largest answer."""
     prefix: str | None = None
     """Shown before the number."""
     suffix: str | None = None
@@ -34,50 +54,50 @@ class NumberQuestion(Wire):
 
 
 class DateQuestion(Wire):
-    """A day, or a day with a time."""
+    """A date, or a date with time."""
 
     type: Literal["date", "datetime"]
-
-
-class Option(Wire):
-    """One choice."""
-
-    value: str | int | float | bool
-    """What is answered."""
-    label: str
-    """What is shown."""
-    icon: str | None = None
+    """Kind of input."""
 
 
 class ChoiceQuestion(Wire):
-    """One or several of the options."""
+    """One or more of the given options."""
 
     type: Literal["buttongroup", "radio", "dropdown", "checkbox"]
-    options: list[Option] = Field(min_length=1)
+    """Kind of input."""
+    options: list[FormOption] = Field(min_length=1)
+    """What can be chosen."""
     multiple: StrictBool = False
-    """Checkbox: several may be chosen."""
+    """Whether several may be chosen; for checkbox."""
 
 
 class SliderQuestion(Wire):
     """A number on a scale."""
 
     type: Literal["slider"]
-    min: float
-    max: float
-    step: float = 1
+    """Kind of input."""
+    min: Number
+    """Left end."""
+    max: Number
+    """Right end."""
+    step: Number = 1
+    """Distance between two positions."""
     suffix: str | None = None
+    """Shown after the number."""
 
 
 class DateRangeQuestion(Wire):
-    """Two days: start and end."""
+    """Two dates; answered with start and end."""
 
     type: Literal["daterange"]
+    """Kind of input."""
 
 
 class TimeQuestion(Wire):
-    """A time of day, HH:mm."""
+    """A time of day, answered as HH:mm."""
 
     type: Literal["time"]
+    """Kind of input."""
 
 
 QuestionType = Annotated[
@@ -90,28 +110,36 @@ QuestionType = Annotated[
     | TimeQuestion,
     Field(discriminator="type"),
 ]
+"""How a question is answered; fourteen values of `type` in seven classes."""
 
 
 class FormQuestion(Wire):
-    """One question of a form."""
+    """One question."""
 
-    id: str = Field(min_length=1)
+    id: NonBlank
     """Key of the answer."""
     label: str
-    """What is asked."""
+    """What the person reads."""
     type: QuestionType
-    """Kind of input, an object with its own `type`."""
+    """How it is answered."""
     required: StrictBool = False
-    default_value: Any = None
-    """Filled in at first."""
+    """Whether it must be answered."""
+    default_value: Annotated[Any, Mark(generated=_SCALARS)] = None
+    """Answer filled in beforehand."""
     help_text: str | None = None
-    width_hint: Literal["narrow", "medium", "wide", "full", "auto"] | None = None
+    """Explanation below the question."""
+    width_hint: Annotated[str, one_of("narrow", "medium", "wide", "full", "auto")] | None = None
+    """How wide the input should be."""
 
 
 class AgentResponseForm(Wire):
-    """Questions shown together with the message."""
+    """Ask for structured answers; comes with a message."""
 
     title: str | None = None
+    """Heading."""
     description: str | None = None
+    """Text below the heading."""
     submit_label: str = "Submit"
+    """Text of the button."""
     questions: list[FormQuestion] = Field(min_length=1)
+    """What is asked."""

@@ -2,65 +2,116 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import Field, StrictBool, model_validator
+from pydantic import StrictBool
 
-from loopagent.core.protocol.base import Params, Wire
+from loopagent.core.flavours import ACCEPTED, Mark
+from loopagent.core.problems import Fault
+from loopagent.core.protocol.base import Count, NonBlank, Params, Positive, Wire
 from loopagent.core.protocol.pipeline import AgentPipelineRequest
 
 
-class LoopAction(Wire):
-    """One action per pass; `{{ … }}` in the parameters is filled in."""
+BODIES: Final = {"action": "action", "subAgent": "sub_agent", "pipeline": "pipeline"}
+"""What a loop can run in each pass, by wire name."""
 
-    name: str = Field(min_length=1)
+
+class LoopAction(Wire):
+    """One action per pass."""
+
+    name: NonBlank
+    """Name of the action."""
     params: Params = {}
-    output_mapping: dict[str, str] | None = None
+    """Its parameters; `{{ … }}` is filled in for each pass."""
+    output_mapping: Params | None = None
     """Result path → payload path."""
 
 
 class LoopSubAgent(Wire):
     """One sub-agent per pass."""
 
-    name: str = Field(min_length=1)
-    message: str = Field(min_length=1)
-    template_parameters: dict[str, Any] | None = None
-    context: Any = None
+    name: NonBlank
+    """Name of the sub-agent."""
+    message: NonBlank
+    """What it has to do; `{{ … }}` is filled in for each pass."""
+    template_parameters: Params | None = None
+    """Only parameters that the sub-agent declares."""
+    context: Annotated[Any, Mark(generated={"type": "string"})] = None
+    """Anything else it should know."""
+
+
+def _one_body(schema: dict[str, Any]) -> None:
+    schema[ACCEPTED] = {
+        "oneOf": [
+            {"required": [key], "properties": {key: {"not": {"type": "null"}}}} for key in BODIES
+        ]
+    }
 
 
 class Loop(Wire):
-    """What both loops share: a body and how failures and pauses are handled."""
+    """What both loops share: a body, and how failures and pauses are handled."""
+
+    model_config = {"json_schema_extra": _one_body}
+    variables: ClassVar[tuple[str, ...]] = ("itemVariable", "item_variable")
+    """Keys of variable names; blank ones fall back to the default."""
 
     continue_on_error: StrictBool = False
-    delay_between_iterations_ms: int = Field(default=0, ge=0)
+    """Whether to go on after a failed pass."""
+    delay_between_iterations_ms: Count = 0
+    """Pause between passes, in milliseconds."""
     action: LoopAction | None = None
+    """Run this action in each pass."""
     sub_agent: LoopSubAgent | None = None
+    """Or this sub-agent."""
     pipeline: AgentPipelineRequest | None = None
+    """Or this pipeline."""
 
-    @model_validator(mode="after")
-    def _one_body(self) -> Loop:
-        bodies = [one for one in (self.action, self.sub_agent, self.pipeline) if one is not None]
-        if len(bodies) != 1:
-            message = "needs exactly one body: action, subAgent or pipeline"
-            raise ValueError(message)
-        return self
+    @classmethod
+    def tidy(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Drop blank variable names; anything but exactly one body is a problem."""
+        blank = [
+            key
+            for key in cls.variables
+            if fields.get(key) == "" or str(fields.get(key, "x")).isspace()
+        ]
+        if blank:
+            fields = {key: one for key, one in fields.items() if key not in blank}
+        found = [wire for wire, name in BODIES.items() if wire in fields or name in fields]
+        if len(found) == 1:
+            return fields
+        got = " and ".join(found) or "none"
+        wanted = ", ".join(BODIES)
+        return {
+            **fields,
+            (found or ["action"])[0]: Fault(f"expected exactly one of {wanted}, got {got}", got),
+        }
 
 
 class ForEachOperation(Loop):
     """Once for every item of an array."""
 
-    collection_path: str = Field(min_length=1)
+    variables: ClassVar[tuple[str, ...]] = (*Loop.variables, "indexVariable", "index_variable")
+
+    collection_path: NonBlank
     """Path of an array in the payload, or `static:[…]`."""
     item_variable: str = "item"
+    """Name of the item in `{{ … }}`."""
     index_variable: str = "index"
-    max_iterations: int = Field(default=1000, ge=1)
+    """Name of its position, from 0."""
+    max_iterations: Positive = 1000
+    """Most items; the result says how many were left."""
     execution_mode: Literal["sequential", "parallel"] = "sequential"
-    max_concurrency: int = Field(default=10, ge=1)
+    """One after another, or several at a time."""
+    max_concurrency: Positive = 10
+    """How many at a time in parallel."""
 
 
 class WhileOperation(Loop):
     """As long as a condition holds."""
 
-    condition: str = Field(min_length=1)
+    condition: NonBlank
+    """Expression over payload, item, attempt, last and results, checked before each pass."""
     item_variable: str = "attempt"
-    max_iterations: int = Field(default=100, ge=1)
+    """Name of the pass in `{{ … }}`."""
+    max_iterations: Positive = 100
+    """Most passes."""

@@ -6,29 +6,39 @@ from typing import Literal
 
 from pydantic import Field, StrictBool
 
-from loopagent.core.protocol.base import Params, Wire
+from loopagent.core.protocol.base import NonBlank, Params, Whole, Wire
 
 
 class ArtifactToolCall(Wire):
     """Look into an artifact without loading it whole."""
 
-    artifact_id: str
+    artifact_id: NonBlank
     """Letter handle."""
-    tool: str
+    tool: NonBlank
+    """Name of the tool; `get_full` always works."""
     input: Params = {}
+    """Its arguments."""
 
 
 class ConversationInput(Wire):
-    """Parameters of a conversation tool."""
+    """Arguments of a conversation tool; each tool uses some of them."""
 
-    sequence: int | None = None
-    start_sequence: int | None = None
-    end_sequence: int | None = None
+    sequence: Whole | None = None
+    """Number of the message, for getMessageBySequence."""
+    start_sequence: Whole | None = None
+    """First message, included."""
+    end_sequence: Whole | None = None
+    """Last message, included."""
     query: str | None = None
+    """What to look for, for searchConversation."""
     is_regex: StrictBool = False
+    """Whether the query is a regular expression."""
     role: Literal["User", "AI"] | None = None
-    max_results: int | None = None
+    """Only what this side said."""
+    max_results: Whole | None = None
+    """Most matches; 20 unless said."""
     lens: str | None = None
+    """What a summary should look for, for summarizeRange."""
 
 
 class ConversationToolCall(Wire):
@@ -37,14 +47,17 @@ class ConversationToolCall(Wire):
     tool: Literal[
         "getMessageBySequence", "getMessagesByRange", "searchConversation", "summarizeRange"
     ]
-    input: ConversationInput = ConversationInput()
+    """Which tool."""
+    input: ConversationInput = Field(default_factory=ConversationInput)
+    """Its arguments."""
 
 
 class MemoryWriteRequest(Wire):
     """A note that later runs will see."""
 
-    note: str = Field(min_length=1, max_length=2000)
-    """One statement."""
+    note: NonBlank = Field(max_length=2000)
+    """One statement that stands on its own."""
     type: Literal["Preference", "Context"]
+    """Preference: how somebody wants things; Context: a fact."""
     scope_hint: Literal["user", "agent"] | None = None
     """May narrow the scope, never widen it."""

@@ -12,7 +12,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.base import Wire
@@ -74,14 +74,32 @@ class NextStep(Wire):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Register the class under its wire name."""
+        """Register the class under its wire name.
+
+        Raises:
+            TypeError: There is no `type: Literal["Name"]`, or another class has that name.
+        """
         super().__pydantic_init_subclass__(**kwargs)
-        STEP_TYPES[cls.type_name()] = cls
+        name = cls.type_name()
+        known = STEP_TYPES.get(name, cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            message = f"step type {name!r} is taken by {known.__module__}.{known.__qualname__}"
+            raise TypeError(message)
+        STEP_TYPES[name] = cls
 
     @classmethod
     def type_name(cls) -> str:
-        """The name on the wire."""
-        return str(cls.model_fields["type"].annotation.__args__[0])  # type: ignore[union-attr]
+        """The name on the wire.
+
+        Raises:
+            TypeError: The class has no `type: Literal["Name"]`.
+        """
+        declared = cls.model_fields.get("type")
+        names = get_args(declared.annotation) if declared else ()
+        if len(names) != 1 or not isinstance(names[0], str):
+            message = f'{cls.__qualname__} needs `type: Literal["Name"]` with one name'
+            raise TypeError(message)
+        return names[0]
 
     @classmethod
     def offered(cls, agent: AgentSpec) -> bool:

@@ -12,7 +12,7 @@ from loopagent.core.effects import RunAction
 from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
 from loopagent.core.problems import Problem
-from loopagent.core.protocol.base import Params, Wire
+from loopagent.core.protocol.base import NonBlank, Params, Wire
 from loopagent.core.results import call_result
 from loopagent.core.steps import Done, MadeCall, NextStep, Wait
 
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 class ActionCall(Wire):
     """One call."""
 
-    name: str = Field(min_length=1)
+    name: NonBlank
+    """Name of the action."""
     params: Params = {}
+    """Its parameters."""
 
 
 class Actions(NextStep):
@@ -35,6 +37,7 @@ class Actions(NextStep):
 
     type: Literal["Actions"]
     actions: list[ActionCall] = Field(min_length=1)
+    """Calls to make."""
     body: ClassVar = ("actions",)
     example: ClassVar[dict[str, Any]] = {
         "taskComplete": False,

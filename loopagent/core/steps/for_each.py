@@ -13,6 +13,7 @@ class ForEach(NextStep):
 
     type: Literal["ForEach"]
     for_each: ForEachOperation
+    """Over what, and what to do with each item."""
     body: ClassVar = ("forEach",)
     runs: ClassVar = False
     example: ClassVar[dict[str, Any]] = {

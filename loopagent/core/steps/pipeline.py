@@ -13,6 +13,7 @@ class Pipeline(NextStep):
 
     type: Literal["Pipeline"]
     pipeline: AgentPipelineRequest
+    """The stages."""
     body: ClassVar = ("pipeline",)
     runs: ClassVar = False
     example: ClassVar[dict[str, Any]] = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from pydantic import Field
-
 from loopagent.core.effects import ReadMessage
 from loopagent.core.problems import Problem
+from loopagent.core.protocol.base import Count
 from loopagent.core.results import call_result
 from loopagent.core.steps import Done, NextStep, Wait
 
@@ -22,9 +21,10 @@ class Retry(NextStep):
     """See an earlier message in full by its number, or be asked again when nothing else helps."""
 
     type: Literal["Retry"]
-    message_index: int | None = Field(default=None, ge=0)
+    message_index: Count | None = None
     """Stable number of the message, as in `#17`."""
     reason: str | None = None
+    """Why it is needed."""
     body: ClassVar = ("messageIndex",)
     example: ClassVar[dict[str, Any]] = {
         "taskComplete": False,

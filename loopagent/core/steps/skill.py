@@ -6,14 +6,15 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from loopagent.core.protocol.base import Wire
+from loopagent.core.protocol.base import NonBlank, Wire
 from loopagent.core.steps import NextStep
 
 
 class SkillRequest(Wire):
     """One skill."""
 
-    name: str = Field(min_length=1)
+    name: NonBlank
+    """Name of the skill."""
     reason: str | None = None
     """One sentence for the record."""
 
@@ -23,6 +24,7 @@ class Skill(NextStep):
 
     type: Literal["Skill"]
     skills: list[SkillRequest] = Field(min_length=1)
+    """Skills to activate."""
     body: ClassVar = ("skills",)
     runs: ClassVar = False
     example: ClassVar[dict[str, Any]] = {

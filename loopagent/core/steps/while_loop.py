@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
-
 from loopagent.core.protocol.loops import WhileOperation
 from loopagent.core.steps import NextStep
 
@@ -14,7 +12,8 @@ class While(NextStep):
     """Do the same as long as a condition holds without being asked again."""
 
     type: Literal["While"]
-    while_: WhileOperation = Field(alias="while")
+    while_: WhileOperation
+    """How long, and what to do in each pass."""
     body: ClassVar = ("while",)
     runs: ClassVar = False
     example: ClassVar[dict[str, Any]] = {
