@@ -12,7 +12,7 @@ import typer
 from loopagent import resources
 from loopagent.app import App
 from loopagent.cli import manage, tools
-from loopagent.cli.output import err, out
+from loopagent.cli.output import out
 from loopagent.cli.session import Output, drive, run_async, terminal_answerer
 from loopagent.errors import ConfigError
 from loopagent.project import Project, load_project
@@ -161,8 +161,3 @@ def _set(payload: Any, path: list[str], value: Any) -> Any:
         raise ConfigError(message)
     inner = value if len(path) == 1 else _set((payload or {}).get(path[0]), path[1:], value)
     return {**(payload or {}), path[0]: inner}
-
-
-def note(text: str) -> None:
-    """A remark on standard error."""
-    err.print(text)
