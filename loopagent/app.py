@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from loopagent import resources
-from loopagent.action import Action
 from loopagent.agent import Agent
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.events import Answer, CancelRequested, Delivery, Event, MessagePosted
@@ -27,8 +26,8 @@ from loopagent.errors import ConfigError, RequestError
 from loopagent.intake import DEFAULT_MODEL_VARIABLE, choose_model, settled, with_limits
 from loopagent.intake import message as checked_message
 from loopagent.intake import payload as checked_payload
-from loopagent.models import open_model
-from loopagent.ports import Model, RequestRow, RunRow, Snapshot, Store
+from loopagent.ports import RequestRow, RunRow, Snapshot, Store
+from loopagent.registry import Registry
 from loopagent.runtime.attempts import RetryPolicy
 from loopagent.runtime.bus import Bus
 from loopagent.runtime.engine import Engine
@@ -66,13 +65,11 @@ class App:
         clock: Callable[[], float] = time.time,
         recover: bool = True,
     ) -> None:
-        self.agents: dict[str, Agent[Any]] = {}
-        for agent in agents:
-            self.add(agent)
         self.store = open_store(store) if isinstance(store, str) else store
         self.env = os.environ if env is None else env
         self._default_model = model or self.env.get(DEFAULT_MODEL_VARIABLE)
-        self._base_dir = base_dir
+        self._registry = Registry(agents, env=self.env, base_dir=base_dir)
+        self.agents = self._registry.agents
         self._recover = recover
         self._clock = clock
         self.bus = Bus()
@@ -82,8 +79,9 @@ class App:
             bus=self.bus,
             invoker=self._invoker,
             template=resources.prompt("system.md.j2"),
-            open_model=self._open_model,
-            action_of=self._action_of,
+            open_model=self._registry.open_model,
+            action_of=self._registry.action_of,
+            clock=clock,
             retry=retry,
         )
         self._leases = Leases(self.store, owner_name(secrets.token_hex(4)), clock)
@@ -103,9 +101,7 @@ class App:
         Raises:
             ConfigError: Another agent has this name.
         """
-        if self.agents.setdefault(agent.name, agent) is not agent:
-            message = f"there are two agents named {agent.name!r}; rename one"
-            raise ConfigError(message)
+        self._registry.add(agent)
 
     async def __aenter__(self) -> Self:
         """Open the store and take up what was left in the middle."""
@@ -161,12 +157,7 @@ class App:
             RequestError: `unknown_agent`, `invalid_message`, `invalid_payload`, `no_model`, `model_override`,
                 `invalid_limits`.
         """
-        known = self.agents.get(agent)
-        if known is None:
-            listed = ", ".join(sorted(self.agents)) or "none"
-            raise RequestError(
-                "unknown_agent", f"There is no agent {agent!r}; known: {listed}.", status=404
-            )
+        known = self._registry.agent(agent)
         spec = with_limits(known.spec, limits)
         run_id = f"run_{secrets.token_hex(8)}"
         state = RunState(
@@ -384,17 +375,3 @@ class App:
             self._performer.open(name)
         except ConfigError as error:
             raise RequestError("no_model", str(error)) from error
-
-    def _open_model(self, name: str) -> Model:
-        kind, _, rest = name.partition(":")
-        if kind == "object":
-            agent = self.agents.get(rest)
-            if agent is None or agent.model_object is None:
-                message = f"the model object of agent {rest!r} is not here; start the process that defines it"
-                raise ConfigError(message)
-            return agent.model_object
-        return open_model(name, env=self.env, base_dir=self._base_dir)
-
-    def _action_of(self, agent: str, name: str) -> Action[..., Any] | None:
-        known = self.agents.get(agent)
-        return known.actions.get(name) if known is not None else None

@@ -12,7 +12,16 @@ from dataclasses import replace
 from typing import Any, cast
 
 from loopagent.core import ending, turns
-from loopagent.core.effects import AskHuman, CallModel, CancelEffect, Effect, ReadMessage, RunAction
+from loopagent.core.effects import (
+    AskHuman,
+    CallModel,
+    CancelEffect,
+    Effect,
+    KeepValue,
+    ReadMessage,
+    RunAction,
+    SetTimer,
+)
 from loopagent.core.events import CancelRequested, Event, MessagePosted, Reported, Settled, Started
 from loopagent.core.facts import DecidedBy, ModelRetry, RunCreated, RunMessageQueued, RunStarted
 from loopagent.core.gate import action_settled
@@ -146,7 +155,7 @@ def _model_settled(tx: Tx, effect: CallModel, outcome: Outcome) -> None:
     turns.take_reply(tx, outcome)
 
 
-def _read_settled(tx: Tx, effect: ReadMessage, outcome: Outcome) -> None:
+def _known_now(tx: Tx, effect: ReadMessage | KeepValue | SetTimer, outcome: Outcome) -> None:
     tx.result(effect.id.partition(":")[2], outcome)
 
 
@@ -196,7 +205,9 @@ ABSORB: dict[type[Any], Callable[[Tx, Any], None]] = {
 SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
     CallModel: _model_settled,
     RunAction: action_settled,
-    ReadMessage: _read_settled,
+    ReadMessage: _known_now,
+    KeepValue: _known_now,
+    SetTimer: _known_now,
     AskHuman: _answered,
 }
 ANSWERED: dict[str, Callable[[Tx, AskHuman, dict[str, Any]], None]] = {

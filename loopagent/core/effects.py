@@ -46,6 +46,24 @@ class ReadMessage:
     kind: Literal["read_message"] = "read_message"
 
 
+@dataclass(frozen=True, slots=True)
+class KeepValue:
+    """Make a value fit for the prompt: one over the cap is stored and comes back as head, tail and size."""
+
+    id: str
+    value: Any
+    kind: Literal["keep_value"] = "keep_value"
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Wait until `due`, seconds since the epoch. After a restart the wait goes on to the same moment."""
+
+    id: str
+    due: float
+    kind: Literal["set_timer"] = "set_timer"
+
+
 RequestKind = Literal["approval", "question", "guard"]
 
 
@@ -78,7 +96,9 @@ class CancelEffect:
     kind: Literal["cancel_effect"] = "cancel_effect"
 
 
-Effect: TypeAlias = CallModel | RunAction | ReadMessage | AskHuman | CancelEffect
+Effect: TypeAlias = (
+    CallModel | RunAction | ReadMessage | KeepValue | SetTimer | AskHuman | CancelEffect
+)
 
 EXTERNAL = (AskHuman,)
 """Effects that only someone outside can settle."""

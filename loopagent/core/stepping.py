@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopagent.core import ending, limits, people
-from loopagent.core.effects import CallModel
+from loopagent.core.effects import CallModel, CancelEffect
 from loopagent.core.facts import ArtifactCreated, GuardMistake, TurnStarted
 from loopagent.core.gate import NOT_FAILURES, issue, learn
 from loopagent.core.results import results_text
@@ -59,6 +59,7 @@ def _handler(tx: Tx, step: StepInProgress) -> NextStep:
 def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
     """Close the step: what it brought goes to the model in the order it was asked for."""
     tx.state.step = tx.state.handler = None
+    _drop_leftovers(tx)
     learn(tx, done.calls)
     if done.results:
         tx.say("user", "results", results_text(done.results, handle=lambda one: _handle(tx, one)))
@@ -70,6 +71,13 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
         tx.notice(CLAIM_NOT_TAKEN)
     _count_mistake(tx, list(step.results.values()), progress=done.progress)
     tx.close_turn("step")
+
+
+def _drop_leftovers(tx: Tx) -> None:
+    """Stop what a finished step no longer waits for, such as the timer beside an answer that came."""
+    for key in list(tx.state.pending):
+        tx.drop(key)
+        tx.effects.append(CancelEffect(f"{key}.cancel", key))
 
 
 def _handle(tx: Tx, stored: dict[str, object]) -> str:

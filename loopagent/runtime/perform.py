@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from loopagent.action import Action, ActionContext
-from loopagent.core.effects import CallModel, Effect, ReadMessage, RunAction
+from loopagent.core.effects import CallModel, Effect, KeepValue, ReadMessage, RunAction, SetTimer
 from loopagent.core.gate import INTERRUPTED
 from loopagent.core.outcome import Outcome
 from loopagent.core.prompt import system_prompt, volatile_message
@@ -45,6 +46,7 @@ class Performer:
         template: str,
         open_model: Callable[[str], Model],
         action_of: Callable[[str, str], Action[..., Any] | None],
+        clock: Callable[[], float],
         retry: RetryPolicy | None = None,
     ) -> None:
         self._store = store
@@ -53,6 +55,7 @@ class Performer:
         self._template = template
         self._open_model = open_model
         self._action_of = action_of
+        self._clock = clock
         self._retry = retry or RetryPolicy()
         self._models: dict[str, Model] = {}
         self._prompts: dict[str, str] = {}
@@ -60,6 +63,8 @@ class Performer:
             CallModel: self._call_model,
             RunAction: self._run_action,
             ReadMessage: self._read_message,
+            KeepValue: self._keep_value,
+            SetTimer: self._set_timer,
         }
 
     async def perform(self, live: Live, effect: Effect, report: Report) -> Outcome:
@@ -182,7 +187,7 @@ class Performer:
             timeout_ms=effect.timeout_ms,
             max_result_bytes=bounds.max_result_bytes,
         )
-        return await self._shortened(live, effect, outcome, bounds.max_result_chars)
+        return await self._shortened(live, effect.id, outcome)
 
     def _progress(self, live: Live, effect_id: str, text: str) -> None:
         event = {
@@ -193,10 +198,9 @@ class Performer:
         }
         self._bus.publish(live.run_id, [{**event, "data": {"callId": effect_id, "text": text}}])
 
-    async def _shortened(
-        self, live: Live, effect: RunAction, outcome: Outcome, cap_chars: int
-    ) -> Outcome:
+    async def _shortened(self, live: Live, effect_id: str, outcome: Outcome) -> Outcome:
         """The outcome, with a result over the cap kept in the store and replaced by head, tail and size."""
+        cap_chars = live.state.spec.limits.max_result_chars
         if not outcome.ok or outcome.value is None:
             return outcome
         text = outcome.text()
@@ -212,7 +216,7 @@ class Performer:
             content=content,
         )
         await self._store.put_artifact(live.run_id, stored)
-        return outcome.with_value({STORED: _excerpt(stored, text, effect.id, cap_chars)})
+        return outcome.with_value({STORED: _excerpt(stored, text, effect_id, cap_chars)})
 
     async def _read_message(self, live: Live, effect: ReadMessage, report: Report) -> Outcome:
         del report
@@ -222,6 +226,15 @@ class Performer:
                 "no_message", f"There is no message #{effect.number} in this run."
             )
         return Outcome.done({"number": effect.number, "role": found[0].role, "text": found[0].text})
+
+    async def _keep_value(self, live: Live, effect: KeepValue, report: Report) -> Outcome:
+        del report
+        return await self._shortened(live, effect.id, Outcome.done(effect.value))
+
+    async def _set_timer(self, live: Live, effect: SetTimer, report: Report) -> Outcome:
+        del live, report
+        await asyncio.sleep(max(0.0, effect.due - self._clock()))
+        return Outcome.done()
 
 
 def interrupted(effect: RunAction) -> Outcome:
