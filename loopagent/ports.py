@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 from loopagent.core.events import Event
 from loopagent.core.facts import Fact
+from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, RunState
 
 
@@ -115,6 +116,8 @@ class Commit:
     events: tuple[Event, ...] = ()
     facts: tuple[Fact, ...] = ()
     messages: tuple[Message, ...] = ()
+    spilled: Outcomes | None = None
+    """Results of the open step to store apart; `load` puts all of the step together again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from loopagent.core.breaker import BreakerState
 from loopagent.core.effects import AskHuman, CallModel, Effect
 from loopagent.core.events import Delivery
 from loopagent.core.outcome import Outcome
+from loopagent.core.outcomes import Outcomes, together
 from loopagent.core.scratchpad import Scratchpad
 
 
@@ -116,7 +118,9 @@ class StepInProgress:
     message: str = ""
     """The message that came with it."""
     form: dict[str, Any] | None = None
-    results: dict[str, Outcome] = field(default_factory=dict[str, Outcome])
+    results: Outcomes = field(default_factory=Outcomes)
+    spilled: int = 0
+    """How many of the results are stored apart, so that saving a long loop costs no more than its last part."""
     decisions: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Answers to approvals by the key of the call they allow."""
     claimed: bool = False
@@ -221,25 +225,43 @@ class RunState:
 
 _NOT_STORED = {"spec", "handler", "schema_version"}
 _ADAPTER: TypeAdapter[RunState] = TypeAdapter(RunState)
+_OUTCOMES: TypeAdapter[dict[str, Outcome]] = TypeAdapter(dict[str, Outcome])
 
 
 def dump_state(state: RunState) -> bytes:
-    """The state as JSON, without the pinned spec; its schema version is always in it."""
+    """The state as JSON, without the pinned spec and spilled results; its schema version is always in it."""
+    step = state.step
+    if step is not None and step.spilled:
+        recent = Outcomes(dict(step.results.since(step.spilled)))
+        state = state.fork()
+        state.step = replace(step, results=recent)
     body = _ADAPTER.dump_json(state, exclude=_NOT_STORED, exclude_defaults=True)
     return b'{"schema_version":%d,' % SCHEMA_VERSION + body[1:]
 
 
-def load_state(body: bytes, spec: AgentSpec) -> RunState:
-    """The state again.
+def load_state(body: bytes, spec: AgentSpec, spilled: Sequence[bytes] = ()) -> RunState:
+    """The state again; `spilled` are the results that were stored apart, in order.
 
     Raises:
         pydantic.ValidationError: The body is not a state. Whoever loads compares `schema_version`: a state of a newer
             version is refused, never guessed at.
     """
     state = _ADAPTER.validate_json(b'{"spec":' + _PLACEHOLDER + b"," + body[1:])
-    return replace(state, spec=spec)
+    state.spec = spec
+    if state.step is not None and state.step.spilled:
+        parts = [_OUTCOMES.validate_json(one) for one in spilled]
+        results = together([*parts, state.step.results])
+        state.step = replace(state.step, results=results)
+    return state
 
 
+def dump_outcomes(outcomes: Mapping[str, Outcome]) -> bytes:
+    """Results that are stored apart, as JSON."""
+    return _OUTCOMES.dump_json(dict(outcomes), exclude_defaults=True)
+
+
+SPILLED = b'"spilled":'
+"""Stands in every stored state whose step has results that are stored apart."""
 _PLACEHOLDER = (
     AgentSpec(name="pinned").model_dump_json(by_alias=True, exclude_defaults=True).encode()
 )

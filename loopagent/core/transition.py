@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from loopagent.core.effects import Effect
 from loopagent.core.facts import Fact
+from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, RunState
 
 
@@ -23,3 +24,5 @@ class Transition:
     facts: tuple[Fact, ...] = ()
     messages: tuple[Message, ...] = ()
     changed: bool = True
+    spilled: Outcomes | None = None
+    """Results of the open step that are stored apart from now on; see `StepInProgress.spilled`."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from loopagent.core.facts import DecidedBy, Fact, FactData, TurnEnded
+from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, MessageKind, RunState
 from loopagent.core.transition import Transition
 
@@ -13,6 +14,9 @@ from loopagent.core.transition import Transition
 if TYPE_CHECKING:
     from loopagent.core.effects import Effect
     from loopagent.core.outcome import Outcome
+
+SPILL_RESULTS = 64
+"""As many results of an open step as its snapshot carries; more are stored apart, once."""
 
 
 class Tx:
@@ -76,7 +80,7 @@ class Tx:
         """Record what became of one effect of the open step."""
         step = self.state.step
         if step is not None:
-            self.state.step = replace(step, results={**step.results, key: outcome})
+            self.state.step = replace(step, results=step.results.plus(key, outcome))
 
     def close_turn(self, outcome: str) -> None:
         """Close the open turn, if there is one."""
@@ -86,4 +90,19 @@ class Tx:
 
     def done(self) -> Transition:
         """The finished transition."""
-        return Transition(self.state, tuple(self.effects), tuple(self.facts), tuple(self.messages))
+        return Transition(
+            self.state,
+            tuple(self.effects),
+            tuple(self.facts),
+            tuple(self.messages),
+            spilled=self._spill(),
+        )
+
+    def _spill(self) -> Outcomes | None:
+        """Results that the snapshot need not carry any longer."""
+        step = self.state.step
+        if step is None or len(step.results) - step.spilled < SPILL_RESULTS:
+            return None
+        part = Outcomes(dict(step.results.since(step.spilled)))
+        self.state.step = replace(step, spilled=len(step.results))
+        return part

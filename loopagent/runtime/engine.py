@@ -197,7 +197,13 @@ class Engine:
                 return
             at = transition.state.clock
             commit = Commit(
-                transition.state, live.version, at, events, transition.facts, transition.messages
+                transition.state,
+                live.version,
+                at,
+                events,
+                transition.facts,
+                transition.messages,
+                transition.spilled,
             )
             try:
                 first_seq = await self._store.commit(commit)

@@ -227,6 +227,18 @@ async def check_tree(store: Store) -> None:
     await is_at(store, child.state, version=2, seq=8)
 
 
+async def check_spilled(store: Store) -> None:
+    """Results that are stored apart come back in their order, and only those of the open step."""
+    run = await stored(store, "loop", turns=1)
+    for count, spilled in ((5, 4), (2, 4), (6, 13)):
+        await store.commit(run.loop(count, spilled))
+        await is_at(store, run.state, version=run.version, seq=3)
+    await store.commit(run.next(step=None, payload={"spilled": 1}))
+    await is_at(store, run.state, version=run.version, seq=3)
+    await store.commit(run.loop(3, 2))
+    await is_at(store, run.state, version=run.version, seq=3)
+
+
 async def check_unknown_run(store: Store) -> None:
     """Nothing is known of a run that does not exist."""
     await stored(store, "run-1")

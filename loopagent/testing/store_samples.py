@@ -12,7 +12,8 @@ from loopagent.core.effects import AskHuman, CallModel
 from loopagent.core.events import Event, Settled, Started
 from loopagent.core.facts import Fact
 from loopagent.core.outcome import Outcome
-from loopagent.core.state import Message, Result, RunState
+from loopagent.core.outcomes import Outcomes
+from loopagent.core.state import Message, Result, RunState, StepInProgress
 from loopagent.errors import LoopAgentError
 from loopagent.ports import Commit, Store
 
@@ -122,6 +123,17 @@ class SampleRun:
         commit = Commit(self.state, self.version, at, events, facts, messages)
         self.version += 1
         self.commits.append(commit)
+        return commit
+
+    def loop(self, count: int, spilled: int) -> Commit:
+        """A step knows so many results more; the first `spilled` of all are stored apart from now on."""
+        known = self.state.step or StepInProgress({"type": "Actions", "actions": [{"name": "x"}]})
+        results = known.results
+        for number in range(len(results), len(results) + count):
+            results = results.plus(f"each.{number}", Outcome.done(number))
+        part = Outcomes(dict(results.since(known.spilled)[: spilled - known.spilled]))
+        commit = self.next(step=replace(known, results=results, spilled=spilled))
+        self.commits[-1] = commit = replace(commit, spilled=part or None)
         return commit
 
     def request_id(self, name: str) -> str:

@@ -12,7 +12,8 @@ from loopagent.core.effects import AskHuman, CallModel, Effect, RunAction
 from loopagent.core.events import CancelRequested, Event, MessagePosted, Settled, Started
 from loopagent.core.facts import Fact
 from loopagent.core.outcome import Outcome
-from loopagent.core.state import Message, RunState, dump_state, load_state
+from loopagent.core.state import Message, RunState, dump_outcomes, dump_state, load_state
+from loopagent.core.transition import Transition
 
 
 ITEM = {
@@ -41,6 +42,7 @@ class Play:
         self.facts: list[Fact] = []
         self.messages: list[Message] = []
         self.effects: list[Effect] = []
+        self.spilled: list[bytes] = []
         self.at = 1.0
         self.give(Started("Do it.", self.at))
 
@@ -49,11 +51,20 @@ class Play:
         before = dump_state(self.state)
         transition = advance(self.state, *events)
         assert dump_state(self.state) == before, "advance changed the state it was given"
-        self.state = load_state(dump_state(transition.state), transition.state.spec)
+        self._store(transition)
         self.facts += transition.facts
         self.messages += transition.messages
         self.effects = list(transition.effects)
         return self
+
+    def _store(self, transition: Transition) -> None:
+        """Take the state as a fresh process would find it."""
+        if transition.spilled is not None:
+            self.spilled.append(dump_outcomes(transition.spilled))
+        if transition.state.step is None:
+            self.spilled.clear()
+        spec = transition.state.spec
+        self.state = load_state(dump_state(transition.state), spec, self.spilled)
 
     def reply(self, body: Any, *, finish: str = "stop", **value: Any) -> Play:
         """Settle the planner call with a reply: an object, or a text as it is."""

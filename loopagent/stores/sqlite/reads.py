@@ -12,7 +12,7 @@ from typing import Any
 
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.log import decode
-from loopagent.core.state import SCHEMA_VERSION, Message, load_state
+from loopagent.core.state import SCHEMA_VERSION, SPILLED, Message, load_state
 from loopagent.errors import CorruptError
 from loopagent.ports import (
     LogEntry,
@@ -57,16 +57,16 @@ def load(connection: sqlite3.Connection, run_id: str, specs: Specs) -> Snapshot 
     """The run as last committed."""
     found = connection.execute(
         """
-        SELECT run.spec, run.state, run.version, coalesce(root.seq, run.seq)
+        SELECT run.key, run.spec, run.state, run.version, coalesce(root.seq, run.seq)
         FROM run LEFT JOIN run AS root ON root.key = run.root WHERE run.id = ?
         """,
         (run_id,),
     ).fetchone()
     if found is None:
         return None
-    spec, body, version, seq = found
+    key, spec, body, version, seq = found
     try:
-        state = load_state(body, specs.get(spec, connection))
+        state = load_state(body, specs.get(spec, connection), _spilled(connection, key, body))
     except (ValueError, TypeError) as error:
         raise CorruptError(
             f"The state of run {run_id!r} cannot be read: it is damaged, or was written by a newer"
@@ -78,6 +78,14 @@ def load(connection: sqlite3.Connection, run_id: str, specs: Specs) -> Snapshot 
             f" ({state.schema_version}; this one knows {SCHEMA_VERSION}): upgrade loopagent."
         )
     return Snapshot(state, version, seq)
+
+
+def _spilled(connection: sqlite3.Connection, key: int, body: bytes) -> list[bytes]:
+    """Results of the open step that are stored apart, if there may be any."""
+    if SPILLED not in body:
+        return []
+    rows = connection.execute("SELECT body FROM outcome WHERE run = ? ORDER BY first", (key,))
+    return [one for (one,) in rows]
 
 
 # ---------------------------------------------------------------------- log

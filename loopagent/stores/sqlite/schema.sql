@@ -42,6 +42,14 @@ CREATE TABLE log (
   body BLOB NOT NULL
 );
 
+-- Results of the open step that its snapshot does not carry; `first` is the place of a part's first result.
+CREATE TABLE outcome (
+  run INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (run, first)
+) WITHOUT ROWID;
+
 CREATE TABLE request (
   key INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import to_json
 
 from loopagent.core.log import Entry, encode
-from loopagent.core.state import dump_state
+from loopagent.core.state import dump_outcomes, dump_state
 from loopagent.errors import StoreError
 from loopagent.stores import records
 
@@ -36,6 +36,7 @@ class Row:
     spec: tuple[str, str] | None = None
     """Hash and body, at creation."""
     metadata: str | None = None
+    spilled: bytes | None = None
 
     @property
     def first_message(self) -> int:
@@ -56,9 +57,10 @@ def prepare(commit: Commit) -> Row:
     try:
         state = dump_state(commit.state)
         body = encode(Entry(commit.at, commit.events, commit.facts, commit.messages))
+        spilled = None if commit.spilled is None else dump_outcomes(commit.spilled)
     except ValueError as error:
         raise records.not_json(f"a value of run {commit.state.id!r}", error) from error
-    return Row(commit, state, body, records.request_changes(commit.facts))
+    return Row(commit, state, body, records.request_changes(commit.facts), spilled=spilled)
 
 
 def prepare_new(commit: Commit, metadata: dict[str, Any] | None) -> Row:
@@ -180,7 +182,22 @@ def _append(connection: sqlite3.Connection, key: int, first_seq: int, row: Row) 
     )
     for change in row.requests:
         _change_request(connection, key, change, row.commit.at)
+    if row.spilled is not None:
+        _spill(connection, key, row)
     return first_seq
+
+
+def _spill(connection: sqlite3.Connection, key: int, row: Row) -> None:
+    """Add results of the open step; the first part of a step takes the place of an earlier step's."""
+    step, part = row.commit.state.step, row.commit.spilled
+    assert step is not None
+    assert part is not None
+    first = step.spilled - len(part)
+    if first == 0:
+        connection.execute("DELETE FROM outcome WHERE run = ?", (key,))
+    connection.execute(
+        "INSERT INTO outcome (run, first, body) VALUES (?, ?, ?)", (key, first, row.spilled)
+    )
 
 
 def _change_request(
@@ -238,6 +255,7 @@ def _delete_one(connection: sqlite3.Connection, key: int) -> None:
         contents,
     )
     connection.execute("DELETE FROM request WHERE run = ?", (key,))
+    connection.execute("DELETE FROM outcome WHERE run = ?", (key,))
     connection.execute(
         "DELETE FROM log WHERE key BETWEEN ? AND ?", (log_key(key, 0), log_key(key, MAX_VERSION))
     )

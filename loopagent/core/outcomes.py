@@ -1,0 +1,101 @@
+"""What is known of the effects of one step: a mapping that only grows, and is cheap to grow.
+
+A loop of a thousand items settles a thousand times. Copying what is known each time would cost the square of that,
+so grown versions share their entries: each version sees the first `size` of them. Growing the newest version adds
+one entry; growing an older one copies first, so every version stays what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import core_schema
+
+from loopagent.core.outcome import Outcome
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Outcomes(Mapping[str, Outcome]):
+    """Key of an effect → how it ended, in the order they became known. Never changed, only grown."""
+
+    __slots__ = ("_entries", "_keys", "_size")
+
+    def __init__(self, entries: Mapping[str, Outcome] | None = None) -> None:
+        self._entries = dict(entries or {})
+        self._keys = list(self._entries)
+        self._size = len(self._keys)
+
+    def plus(self, key: str, outcome: Outcome) -> Outcomes:
+        """This and one more; a key that is there already gets the new outcome."""
+        if self._size != len(self._keys) or key in self._entries:
+            return Outcomes({**self, key: outcome})
+        grown = object.__new__(Outcomes)
+        grown._entries, grown._keys, grown._size = self._entries, self._keys, self._size + 1
+        self._entries[key] = outcome
+        self._keys.append(key)
+        return grown
+
+    def since(self, size: int) -> list[tuple[str, Outcome]]:
+        """What became known after the first `size` entries."""
+        return [(key, self._entries[key]) for key in self._keys[size : self._size]]
+
+    def continues(self, other: Outcomes) -> bool:
+        """Whether this grew out of the other, so that a view made of the other can be brought up to date."""
+        return self._keys is other._keys and self._size >= other._size
+
+    def __getitem__(self, key: str) -> Outcome:
+        """How the effect of this key ended.
+
+        Raises:
+            KeyError: It is not known.
+        """
+        self._own()
+        return self._entries[key]
+
+    def __contains__(self, key: object) -> bool:
+        """Whether the end of this effect is known."""
+        self._own()
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        """Keys in the order they became known."""
+        return iter(self._keys[: self._size])
+
+    def __len__(self) -> int:
+        """How many are known."""
+        return self._size
+
+    def __repr__(self) -> str:
+        """For people who debug."""
+        return f"Outcomes({dict(self)!r})"
+
+    def _own(self) -> None:
+        """An old version that is still looked at gets entries of its own."""
+        if self._size != len(self._keys):
+            self._keys = self._keys[: self._size]
+            self._entries = {key: self._entries[key] for key in self._keys}
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Stored as a JSON object."""
+        del source
+        entries = handler.generate_schema(dict[str, Outcome])
+        return core_schema.no_info_after_validator_function(
+            cls,
+            entries,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                dict, return_schema=entries
+            ),
+        )
+
+
+def together(parts: Sequence[Mapping[str, Outcome]]) -> Outcomes:
+    """Parts that were stored one after another, in one."""
+    return Outcomes({key: outcome for part in parts for key, outcome in part.items()})
