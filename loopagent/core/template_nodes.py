@@ -1,0 +1,184 @@
+"""The parts of a template; each knows how to fill itself and reports what it cannot fill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from loopagent.core.expression import Expression, ExpressionLimits, Failure, parse
+from loopagent.core.expression_values import Frame, Halt, present, reason, text_of
+from loopagent.core.problems import GOT_CHARS, Problem, path_text, shorten
+
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Place: TypeAlias = tuple[str | int, ...]
+"""Keys and positions from the outside in."""
+
+
+class Finding(NamedTuple):
+    """What is wrong at a place below the template.
+
+    Args:
+        place: Where.
+        message: What was expected and what came.
+        text: The text there; None if it is of no interest.
+    """
+
+    place: Place
+    message: str
+    text: str | None = None
+
+    def problem(self, where: str) -> Problem:
+        """Give it as a problem of a template that stands somewhere."""
+        below = path_text(("x", *self.place))[1:]
+        path = f"{where}{below}" if where else below.removeprefix(".")
+        return Problem(path, self.message, "" if self.text is None else shorten(self.text))
+
+
+class Pass:
+    """One filling: what is put in, and what was found wrong.
+
+    Args:
+        scope: Root names and their JSON values.
+        limits: What all expressions together may compare, and each may make.
+    """
+
+    __slots__ = ("frame", "problems", "warnings")
+
+    def __init__(self, scope: Mapping[str, Any], limits: ExpressionLimits) -> None:
+        self.frame = Frame(scope, limits)
+        self.problems: list[Finding] = []
+        self.warnings: list[Finding] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value without braces."""
+
+    value: Any
+
+    def fill(self, run: Pass) -> Any:  # noqa: ARG002 - one signature for all parts
+        """Give the value."""
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A text that is one expression; its value keeps its type."""
+
+    text: str
+    expression: Expression
+    place: Place
+
+    def fill(self, run: Pass) -> Any:
+        """Compute the value; the text stays if that fails."""
+        try:
+            return present(self.expression.root.run(run.frame))
+        except (Halt, RecursionError) as halt:
+            message = about(self.expression.source, reason(halt))
+            run.problems.append(Finding(self.place, message, self.text))
+            return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """A text with expressions in it."""
+
+    text: str
+    parts: tuple[str | Expression, ...]
+    place: Place
+    max_chars: int
+
+    def fill(self, run: Pass) -> Any:
+        """Put the text together; it stays as it is if a part fails or it gets too long."""
+        written: list[str] = []
+        left = self.max_chars
+        for part in self.parts:
+            text = part if isinstance(part, str) else self._write(part, run)
+            if text is None:
+                return self.text
+            left -= len(text)
+            written.append(text)
+            if left < 0:
+                message = f"would be longer than {self.max_chars} characters"
+                run.problems.append(Finding(self.place, message, self.text))
+                return self.text
+        return "".join(written)
+
+    def _write(self, part: Expression, run: Pass) -> str | None:
+        try:
+            return text_of(part.root.run(run.frame))
+        except (Halt, RecursionError) as halt:
+            message = about(part.source, reason(halt))
+            run.problems.append(Finding(self.place, message, self.text))
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A text that looks like a path, read only if its root is in scope: most are mere words."""
+
+    text: str
+    name: str
+    place: Place
+    bare: bool
+
+    def fill(self, run: Pass) -> Any:
+        """Warn if the text may have been meant as a reference; with `bare`, follow it."""
+        scope = run.frame.scope
+        name = self._name(scope)
+        if name is None:
+            return self.text
+        if not self.bare:
+            warning = f"{self.text} was taken as text; write {{{{ {self.text} }}}} for its value"
+            run.warnings.append(Finding(self.place, warning))
+            return self.text
+        read = parse(self.text, run.frame.limits)
+        result = read if isinstance(read, Failure) else read.evaluate({self.name: scope[name]})
+        if isinstance(result, Failure):
+            warning = f"{self.text} was taken as text: {result.message}"
+            run.warnings.append(Finding(self.place, warning))
+            return self.text
+        return result.value
+
+    def _name(self, scope: Mapping[str, Any]) -> str | None:
+        """The name in scope that is meant; prompts that leave out braces are blind to case as well."""
+        if self.name in scope:
+            return self.name
+        folded = self.name.casefold()
+        return next((one for one in scope if self.bare and one.casefold() == folded), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """An object with braces somewhere below."""
+
+    members: tuple[tuple[str, Node], ...]
+
+    def fill(self, run: Pass) -> Any:
+        """Fill the members."""
+        return {key: node.fill(run) for key, node in self.members}
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A list with braces somewhere below."""
+
+    members: tuple[Node, ...]
+
+    def fill(self, run: Pass) -> Any:
+        """Fill the members."""
+        return [node.fill(run) for node in self.members]
+
+
+Node: TypeAlias = Constant | Whole | Mixed | Reference | Object | Array
+"""A part of a template."""
+
+
+def about(source: str, message: str) -> str:
+    """Put an expression before what is said about it."""
+    shown = source.strip()
+    shown = shown if len(shown) <= GOT_CHARS else f"{shown[:GOT_CHARS]}…"
+    return f"{{{{ {shown} }}}}: {message}"
