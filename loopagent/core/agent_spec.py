@@ -13,6 +13,7 @@ from loopagent.core.breaker import BreakerLimits
 
 
 Approval = Literal["auto", "ask", "never"]
+References = Literal["templates", "bare"]
 Autonomy = Literal["interactive", "autonomous"]
 
 
@@ -65,6 +66,10 @@ class Limits(Spec):
     """Effects of one step that run side by side."""
     max_depth: int = Field(default=5, ge=1)
     """Levels of sub-agents below the root run."""
+    max_passes: int = Field(default=10_000, ge=1)
+    """Passes of one loop, whatever the model asks for."""
+    max_pause_ms: int = Field(default=3_600_000, ge=0)
+    """Longest pause between two passes of a loop, in milliseconds."""
     max_actions_per_reply: int = Field(default=50, ge=1)
     """Calls in one Actions step."""
     max_reply_chars: int = Field(default=1_000_000, ge=1_000)
@@ -143,6 +148,8 @@ class AgentSpec(Spec):
     """Approval by effect class."""
     autonomy: Autonomy = "interactive"
     """`interactive`: a person can be asked; `autonomous`: nobody answers, so nothing waits."""
+    references: References = "templates"
+    """`templates`: only `{{ … }}` is filled in; `bare`: also a text that is nothing but a path, as in older prompts."""
     limits: Limits = Limits()
     """Every bound of a run."""
     completion: Completion = Completion()

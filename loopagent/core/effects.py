@@ -25,6 +25,7 @@ class RunAction:
 
     `repeatable`: running it again after a crash does no harm (read-only or idempotent).
     `started`: it was journaled as started, so an unknown end must not be repeated silently.
+    `batch`: key of the one approval that this call shares with the other calls of a loop; empty for its own.
     """
 
     id: str
@@ -34,6 +35,7 @@ class RunAction:
     repeatable: bool
     on_unknown: Literal["report", "ask"] = "report"
     started: bool = False
+    batch: str = ""
     kind: Literal["run_action"] = "run_action"
 
 
@@ -48,10 +50,14 @@ class ReadMessage:
 
 @dataclass(frozen=True, slots=True)
 class KeepValue:
-    """Make a value fit for the prompt: one over the cap is stored and comes back as head, tail and size."""
+    """Make a value fit for the prompt: one over the cap is stored and comes back as head, tail and size.
+
+    `always`: store it in any case, so that it gets a handle.
+    """
 
     id: str
     value: Any
+    always: bool = False
     kind: Literal["keep_value"] = "keep_value"
 
 

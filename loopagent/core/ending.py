@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from loopagent.core.changes import commit_payload
 from loopagent.core.effects import AskHuman, CancelEffect, RunAction
 from loopagent.core.facts import (
     ActionCompleted,
@@ -18,6 +19,7 @@ from loopagent.core.hashing import json_hash
 from loopagent.core.loop_state import publish_state
 from loopagent.core.people import request_id
 from loopagent.core.state import Result, Status
+from loopagent.core.steps import open_step
 
 
 if TYPE_CHECKING:
@@ -59,6 +61,19 @@ def close_effects(tx: Tx, reason: str) -> None:
     for effect in tx.state.pending.values():
         _close(tx, effect, reason)
     tx.state.pending = {}
+    _keep_partial(tx)
+
+
+def _keep_partial(tx: Tx) -> None:
+    """What the open step has brought so far stays with the run."""
+    step, handler = tx.state.step, open_step(tx.state)
+    brought = handler.abandon(tx.state, step.results) if step and handler else None
+    if brought is None:
+        return
+    if brought.payload is not None:
+        commit_payload(tx, brought.payload)
+    for fact in brought.told:
+        tx.fact(fact)
 
 
 def _close(tx: Tx, effect: Effect, reason: str) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from loopagent.core import breaker, limits
 from loopagent.core.effects import AskHuman, Effect, RunAction
 from loopagent.core.facts import ActionCompleted, ActionRejected, ActionStarted
-from loopagent.core.outcome import Outcome
+from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
 from loopagent.core.people import approval, ask, in_doubt
+from loopagent.core.steps import open_step
 
 
 if TYPE_CHECKING:
@@ -17,14 +18,6 @@ if TYPE_CHECKING:
 
     from loopagent.core.steps import MadeCall
     from loopagent.core.tx import Tx
-
-
-NOT_FAILURES = frozenset({"rejected", "not_started"})
-"""Outcome codes that say a call was not made by decision; they count neither as success nor as mistake."""
-NOT_MADE = NOT_FAILURES | {"blocked", "no_approver", "max_calls", "unknown_action"}
-"""Outcome codes of calls that never reached their action."""
-INTERRUPTED = "interrupted"
-"""Outcome code of a call that was started and whose end nobody knows."""
 
 
 def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
@@ -66,7 +59,7 @@ def _issue_other(tx: Tx, effect: Effect) -> None:
 def _ask_or_refuse(tx: Tx, call: RunAction) -> bool:
     """Put the request for a call that needs one; True when the call was refused instead."""
     step, spec = tx.state.step, tx.state.spec
-    key = call.id.partition(":")[2]
+    key = call.batch or call.id.partition(":")[2]
     decision = step.decisions.get(key) if step else None
     if decision is not None:
         return decision["decision"] == "reject" and _refused_by_person(tx, call, decision)
@@ -76,7 +69,9 @@ def _ask_or_refuse(tx: Tx, call: RunAction) -> bool:
     if not spec.interactive:
         text = "This action needs a person's approval and nobody can be asked."
         return _reject(tx, call, "no_approver", text, "policy")
-    request = approval(call, action)
+    handler = open_step(tx.state) if call.batch else None
+    shared = handler.batch(tx.state, call.batch) if handler else None
+    request = approval(f"{tx.state.turn}:{key}.ask", call, action, shared)
     if request.id not in tx.state.pending:
         ask(tx, request, f"{key}.ask")
     return False
@@ -121,7 +116,7 @@ def _start(tx: Tx, call: RunAction) -> bool:
 def _as_approved(tx: Tx, call: RunAction) -> RunAction:
     """The call with the parameters that a person approved, where they edited them."""
     step = tx.state.step
-    decision = step.decisions.get(call.id.partition(":")[2]) if step else None
+    decision = step.decisions.get(call.batch or call.id.partition(":")[2]) if step else None
     if decision is None or decision.get("edited") is None:
         return call
     return replace(call, params=decision["edited"])

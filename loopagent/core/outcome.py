@@ -7,6 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 
+NOT_FAILURES = frozenset({"rejected", "not_started"})
+"""Codes that say a call was not made by decision; they count neither as success nor as mistake."""
+NOT_MADE = NOT_FAILURES | {"blocked", "no_approver", "max_calls", "unknown_action"}
+"""Codes of calls that never reached their action."""
+INTERRUPTED = "interrupted"
+"""Code of a call that was started and whose end nobody knows."""
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorInfo:
     """Why an effect failed.

@@ -22,13 +22,13 @@ def apply_patch(payload: Any, patch: Iterable[Json]) -> Any:
     Raises:
         ValueError: An operation does not fit what is there, or is of another kind.
     """
-    folding = _Folding()
+    folding = Folding()
     for operation in patch:
         payload = folding.apply(payload, operation)
     return payload
 
 
-class _Folding:
+class Folding:
     """One application: remembers its own copies, so that each container is copied only once."""
 
     def __init__(self) -> None:

@@ -64,6 +64,7 @@ _PART: Final = re.compile(
     re.VERBOSE,
 )
 _FOREIGN: Final = ("/", "$")
+_FORM_OF_PLACE: Final = 'write it like a.b, a[0].b or a["x.y"]'
 _FORM: Final = 'write it like a.b, a[0].b, a["x.y"], a.* or *'
 
 
@@ -134,6 +135,36 @@ def parse_rules(texts: Iterable[str]) -> tuple[Rules, list[str]]:
         else:
             problems.append(f"{text[:80]!r}: {read}")
     return Rules(tuple(rules)), problems
+
+
+def parse_path(text: str) -> Path | str:
+    """Read a path without wildcards, such as `orders[0].id`.
+
+    Returns:
+        Keys and positions, or what is wrong with the text.
+    """
+    read = "too long" if len(text) > MAX_PATTERN_CHARS else _parse_pattern(text.strip())
+    if isinstance(read, str):
+        return read
+    pattern, rest = read
+    path = tuple(one for one in pattern if not isinstance(one, Wild))
+    if rest or len(path) != len(pattern) or not path:
+        return f"not one place; {_FORM_OF_PLACE}"
+    return path
+
+
+def look_up(value: Any, path: Path) -> Any:
+    """What is at a place of a JSON value.
+
+    Raises:
+        LookupError: Nothing is there.
+    """
+    for part in path:
+        fits = isinstance(value, list) if isinstance(part, int) else isinstance(value, dict)
+        if not fits:
+            raise LookupError(part)
+        value = value[part]
+    return value
 
 
 def pointer(path: Sequence[str | int]) -> str:

@@ -47,18 +47,25 @@ def ask(tx: Tx, request: AskHuman, key: str) -> None:
     tx.fact(created, "model" if request.ask == "question" else "policy", key=key)
 
 
-def approval(call: RunAction, spec: ActionSpec) -> AskHuman:
-    """The request that lets a person approve, edit or reject one call; it shows the exact parameters."""
-    subject = {
-        "action": call.action,
-        "params": call.params,
-        "effects": spec.effects,
-        "schema": spec.parameters,
-    }
+def approval(
+    effect_id: str, call: RunAction, spec: ActionSpec, shared: dict[str, Any] | None = None
+) -> AskHuman:
+    """The request that lets a person approve, edit or reject one call; it shows the exact parameters.
+
+    Args:
+        effect_id: Id of the request's effect.
+        call: The call, or the first of several that are decided together.
+        spec: Its action.
+        shared: What to show of calls that are decided together; those cannot be edited.
+    """
+    alone = {"params": call.params, "schema": spec.parameters}
+    shown = alone if shared is None else shared
+    subject: dict[str, Any] = {"action": call.action, "effects": spec.effects, **shown}
+    times = "" if shared is None else f", {shared['passes']} times"
     return AskHuman(
-        id=f"{call.id}.ask",
+        id=effect_id,
         ask="approval",
-        title=f"Run {call.action}?",
+        title=f"Run {call.action}{times}?",
         text=spec.description,
         decisions=("approve", "reject", "terminate"),
         subject=subject,

@@ -12,6 +12,9 @@ from loopagent.core.outcome import Outcome
 STORED = "$artifact"
 """Key of a result that was too long for the prompt: `{"$artifact": {artifactId, chars, head, tail, callId}}`."""
 
+ALL = "all"
+"""Key of an entry that reports on many results: the stored whole; only its handle and size are shown."""
+
 
 def call_result(number: int, action: str, outcome: Outcome) -> dict[str, Any]:
     """One call's entry: which call it was, whether it worked, and what it brought or why it failed."""
@@ -32,6 +35,9 @@ def results_text(
 
 
 def _shown(entry: dict[str, Any], handle: Callable[[dict[str, object]], str]) -> dict[str, Any]:
+    if ALL in entry:
+        every = entry[ALL][STORED]
+        return {**entry, ALL: {"artifact": handle(every), "chars": every["chars"]}}
     value = entry.get("result")
     if not isinstance(value, dict) or STORED not in value:
         return entry

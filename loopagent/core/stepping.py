@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopagent.core import ending, limits, people
+from loopagent.core.changes import commit_payload
 from loopagent.core.effects import CallModel, CancelEffect
 from loopagent.core.facts import ArtifactCreated, GuardMistake, TurnStarted
-from loopagent.core.gate import NOT_FAILURES, issue, learn
+from loopagent.core.gate import issue, learn
+from loopagent.core.outcome import NOT_FAILURES
 from loopagent.core.results import results_text
 from loopagent.core.state import Artifact, StepInProgress
-from loopagent.core.steps import STEP_TYPES, Done, NextStep
+from loopagent.core.steps import Done, open_step
 
 
 if TYPE_CHECKING:
@@ -41,19 +43,13 @@ def carry_on(tx: Tx) -> None:
 
 def _resume(tx: Tx, step: StepInProgress) -> bool:
     """Look at the open step once; True when that changed something and it is worth looking again."""
-    move = _handler(tx, step).resume(tx.state, step.results)
+    handler = open_step(tx.state)
+    assert handler is not None
+    move = handler.resume(tx.state, step.results)
     if isinstance(move, Done):
         _finish(tx, step, move)
         return True
     return issue(tx, move.effects)
-
-
-def _handler(tx: Tx, step: StepInProgress) -> NextStep:
-    """The open step as an object; made from its stored request in a fresh process."""
-    if tx.state.handler is None:
-        tx.state.handler = STEP_TYPES[step.request["type"]].model_validate(step.request)
-    handler: NextStep = tx.state.handler
-    return handler
 
 
 def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
@@ -61,8 +57,12 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
     tx.state.step = tx.state.handler = None
     _drop_leftovers(tx)
     learn(tx, done.calls)
+    if done.payload is not None:
+        commit_payload(tx, done.payload)
     if done.results:
         tx.say("user", "results", results_text(done.results, handle=lambda one: _handle(tx, one)))
+    for fact in done.told:
+        tx.fact(fact)
     for kind, text in done.said:
         tx.say("user", kind, text)
     for text in done.notices:

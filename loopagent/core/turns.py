@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core import ending, limits
+from loopagent.core.changes import commit_payload
 from loopagent.core.completion import missing_for_completion
 from loopagent.core.facts import (
     CommandIssued,
     GuardNudged,
     GuardRepeated,
-    PayloadChanged,
     ReplyReceived,
     ReplyRejected,
     ReplyTruncated,
@@ -25,7 +25,6 @@ from loopagent.core.problems import Problem
 from loopagent.core.reply import Reading, ReplyRules, read_reply
 from loopagent.core.scratchpad import Scratchpad
 from loopagent.core.scratchpad import apply as apply_scratchpad
-from loopagent.core.shrink import suspicious
 from loopagent.core.state import StepInProgress, Usage
 from loopagent.core.steps import STEP_TYPES, NextStep, offered
 
@@ -204,7 +203,8 @@ def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str
     )
     tx.fact(received, "model")
     tx.count(refusals_in_a_row=0, truncations=0)
-    _commit_payload(tx, staged)
+    if staged.payload is not None:
+        commit_payload(tx, staged.payload)
     if staged.scratchpad is not None and staged.scratchpad != tx.state.scratchpad:
         tx.state.scratchpad = staged.scratchpad
         pad = staged.scratchpad.model_dump(by_alias=True, exclude_none=True)
@@ -216,21 +216,6 @@ def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str
         _begin(tx, reading, staged.step)
     else:
         _nudge(tx)
-
-
-def _commit_payload(tx: Tx, staged: Staged) -> None:
-    change = staged.payload
-    if change is None:
-        return
-    warnings = [*change.warnings, *suspicious(tx.state.payload, change.payload, change.patch)]
-    if change.patch:
-        tx.state.payload = change.payload
-        fact = PayloadChanged(patch=change.patch, warnings=warnings, refused=change.refused)
-        tx.fact(fact, "model")
-    for refused in change.refused:
-        tx.notice(f"Not written to the payload: {refused}")
-    for warning in warnings:
-        tx.notice(f"Payload change: {warning}")
 
 
 def _commands(tx: Tx, reply: dict[str, Any]) -> None:
@@ -281,6 +266,8 @@ def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:
         form=reply.get("responseForm"),
         claimed=reading.claims_complete,
     )
+    for fact in step.opened(tx.state):
+        tx.fact(fact, "model")
     tx.count(nudges=0, reads_first=0)
     _watch_repetition(tx, json_hash(request))
 

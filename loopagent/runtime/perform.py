@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopagent.action import Action, ActionContext
 from loopagent.core.effects import CallModel, Effect, KeepValue, ReadMessage, RunAction, SetTimer
-from loopagent.core.gate import INTERRUPTED
-from loopagent.core.outcome import Outcome
+from loopagent.core.outcome import INTERRUPTED, Outcome
 from loopagent.core.prompt import system_prompt, volatile_message
 from loopagent.core.results import STORED
 from loopagent.core.text import clean_text
@@ -198,14 +197,16 @@ class Performer:
         }
         self._bus.publish(live.run_id, [{**event, "data": {"callId": effect_id, "text": text}}])
 
-    async def _shortened(self, live: Live, effect_id: str, outcome: Outcome) -> Outcome:
+    async def _shortened(
+        self, live: Live, effect_id: str, outcome: Outcome, *, always: bool = False
+    ) -> Outcome:
         """The outcome, with a result over the cap kept in the store and replaced by head, tail and size."""
         cap_chars = live.state.spec.limits.max_result_chars
         if not outcome.ok or outcome.value is None:
             return outcome
         text = outcome.text()
         posing = isinstance(outcome.value, dict) and STORED in outcome.value
-        if len(text) <= cap_chars and not posing:
+        if len(text) <= cap_chars and not posing and not always:
             return outcome
         plain = isinstance(outcome.value, str)
         content = text.encode("utf-8", "replace")
@@ -229,7 +230,8 @@ class Performer:
 
     async def _keep_value(self, live: Live, effect: KeepValue, report: Report) -> Outcome:
         del report
-        return await self._shortened(live, effect.id, Outcome.done(effect.value))
+        kept = Outcome.done(effect.value)
+        return await self._shortened(live, effect.id, kept, always=effect.always)
 
     async def _set_timer(self, live: Live, effect: SetTimer, report: Report) -> Outcome:
         del live, report

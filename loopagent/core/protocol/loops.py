@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import StrictBool
+from pydantic import Field, StrictBool
 
 from loopagent.core.flavours import ACCEPTED, Mark
 from loopagent.core.problems import Fault
@@ -115,3 +115,5 @@ class WhileOperation(Loop):
     """Name of the pass in `{{ … }}`."""
     max_iterations: Positive = 100
     """Most passes."""
+    backoff: Annotated[float, Field(ge=1.0, le=100.0, allow_inf_nan=False)] = 1.0
+    """Each pause is so many times the one before."""

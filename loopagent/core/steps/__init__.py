@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
+from loopagent.core.facts import FactData
+from loopagent.core.outcomes import Outcomes
+from loopagent.core.payload import PayloadChange
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.base import Wire
 
@@ -48,7 +50,7 @@ class Done:
     `calls` are the calls of actions it made, in the order they were asked for: the circuit breaker
     learns from them. `results` become one results message, `said` further messages, `notices` go with
     the engine's other words at the turn boundary. `progress` is False for a step that can bring
-    nothing, so that it resets no guard.
+    nothing, so that it resets no guard. `payload` is what the step wrote, `told` its last public events.
     """
 
     calls: tuple[MadeCall, ...] = ()
@@ -56,6 +58,8 @@ class Done:
     said: tuple[tuple[MessageKind, str], ...] = ()
     notices: tuple[str, ...] = ()
     progress: bool = True
+    payload: PayloadChange | None = None
+    told: tuple[FactData, ...] = ()
 
 
 STEP_TYPES: dict[str, type[NextStep]] = {}
@@ -116,9 +120,38 @@ class NextStep(Wire):
         del run
         return self, [], []
 
-    def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
+    def opened(self, run: RunState) -> tuple[FactData, ...]:
+        """Public events of the moment when the step begins."""
+        del run
+        return ()
+
+    def resume(self, run: RunState, results: Outcomes) -> Wait | Done:
         """Say what is still needed, or that the step is done."""
         raise NotImplementedError
+
+    def batch(self, run: RunState, key: str) -> dict[str, Any]:
+        """What a person sees of calls that share one approval; `key` is their `batch`."""
+        del run, key
+        return {}
+
+    def progress(self) -> FactData | None:
+        """How far a long step is, for those who watch."""
+        return None
+
+    def abandon(self, run: RunState, results: Outcomes) -> Done | None:
+        """What a step that is ended in its middle has brought; None when its results say it all."""
+        del run, results
+        return None
+
+
+def open_step(run: RunState) -> NextStep | None:
+    """The open step of a run as an object; made from its stored request in a fresh process."""
+    if run.step is None:
+        return None
+    if run.handler is None:
+        run.handler = STEP_TYPES[run.step.request["type"]].model_validate(run.step.request)
+    handler: NextStep = run.handler
+    return handler
 
 
 def offered(agent: AgentSpec) -> frozenset[str]:

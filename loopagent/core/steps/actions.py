@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from loopagent.core.effects import RunAction
+from loopagent.core.calls import call_action, too_many
 from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
 from loopagent.core.problems import Problem
@@ -19,6 +19,7 @@ from loopagent.core.steps import Done, MadeCall, NextStep, Wait
 
 if TYPE_CHECKING:
     from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.effects import RunAction
     from loopagent.core.outcome import Outcome
     from loopagent.core.state import RunState
 
@@ -80,7 +81,8 @@ class Actions(NextStep):
             warnings.extend(notes)
             same = match.name == call.name and params == call.params
             calls.append(call if same else ActionCall(name=match.name, params=params))
-        problems.extend(_too_many(run, Counter(one.name for one in calls)))
+        asked = Counter(one.name for one in calls)
+        problems.extend(too_many(run, asked, "nextStep.actions"))
         return (
             self if calls == self.actions else type(self)(type="Actions", actions=calls),
             problems,
@@ -108,30 +110,4 @@ class Actions(NextStep):
 
     def _call(self, run: RunState, index: int) -> RunAction:
         call = self.actions[index]
-        action = run.spec.action(call.name)
-        return RunAction(
-            id=f"{run.turn}:action.{index}",
-            action=call.name,
-            params=call.params,
-            timeout_ms=action.timeout_ms if action else 0,
-            repeatable=action.repeatable if action else False,
-            on_unknown=action.on_unknown if action else "report",
-        )
-
-
-def _too_many(run: RunState, asked: Counter[str]) -> list[Problem]:
-    problems: list[Problem] = []
-    for name, times in asked.items():
-        action = run.spec.action(name)
-        if action is None or action.max_calls is None:
-            continue
-        left = action.max_calls - run.calls.get(name, 0)
-        if times > left:
-            problems.append(
-                Problem(
-                    "nextStep.actions",
-                    f"{name} may be called {left} more time(s)",
-                    f"{times} calls",
-                )
-            )
-    return problems
+        return call_action(run, call.name, call.params, f"action.{index}")

@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+import json
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
+from pydantic import PrivateAttr
+
+from loopagent.core.calls import too_many
+from loopagent.core.facts_loop import LoopProgress, LoopStarted
+from loopagent.core.hashing import json_hash
+from loopagent.core.json_values import is_array
+from loopagent.core.loop_body import body_of, check_body, describe
+from loopagent.core.loop_report import KEPT, finished, keep_results, progress
+from loopagent.core.loops import Course, Rule, seen_payload
+from loopagent.core.paths import look_up, parse_path
+from loopagent.core.problems import Problem
 from loopagent.core.protocol.loops import ForEachOperation
-from loopagent.core.steps import NextStep
+from loopagent.core.steps import Done, NextStep, Wait
+
+
+if TYPE_CHECKING:
+    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.facts import FactData
+    from loopagent.core.outcomes import Outcomes
+    from loopagent.core.state import RunState
+
+STATIC: Final = "static:"
+"""Start of a `collectionPath` that is an array itself."""
+PREFIX: Final = "each"
+SAMPLES: Final = 3
+"""Filled-in parameters that an approval of the whole loop shows."""
 
 
 class ForEach(NextStep):
@@ -15,7 +40,6 @@ class ForEach(NextStep):
     for_each: ForEachOperation
     """Over what, and what to do with each item."""
     body: ClassVar = ("forEach",)
-    runs: ClassVar = False
     example: ClassVar[dict[str, Any]] = {
         "taskComplete": False,
         "nextStep": {
@@ -27,3 +51,141 @@ class ForEach(NextStep):
             },
         },
     }
+    _course: Course | None = PrivateAttr(None)
+
+    @classmethod
+    def offered(cls, agent: AgentSpec) -> bool:
+        """Only agents that have something to do with an item."""
+        return bool(agent.actions)
+
+    def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
+        """Check collection, body and templates as a whole, and reserve the calls."""
+        loop = self.for_each
+        items = _items(run, loop)
+        names = {
+            "payload",
+            "data",
+            "item",
+            "index",
+            "last",
+            loop.item_variable,
+            loop.index_variable,
+        }
+        checked, problems, warnings = check_body(loop, run, names, "nextStep.forEach")
+        if isinstance(items, str):
+            problems.insert(
+                0, Problem("nextStep.forEach.collectionPath", items, loop.collection_path)
+            )
+        elif checked.action is not None:
+            asked = {checked.action.name: min(len(items), _most(run, loop))}
+            problems.extend(too_many(run, asked, "nextStep.forEach"))
+        pause, most = loop.delay_between_iterations_ms, run.spec.limits.max_pause_ms
+        if pause > most:
+            where = "nextStep.forEach.delayBetweenIterationsMs"
+            problems.append(Problem(where, f"at most {most}", str(pause)))
+        step = self if checked is loop else self.model_copy(update={"for_each": checked})
+        return step, problems, warnings
+
+    def opened(self, run: RunState) -> tuple[FactData, ...]:
+        """The loop begins."""
+        course, items = self._begin(run)
+        started = LoopStarted(
+            kind="forEach",
+            over=self.for_each.collection_path[:200],
+            what=course.body.what,
+            passes=min(len(items), course.rule.most),
+            side_by_side=course.rule.side_by_side,
+        )
+        return (started,)
+
+    def resume(self, run: RunState, results: Outcomes) -> Wait | Done:
+        """Slide a window over the items; when all have ended, keep the full results and report."""
+        course = self._follow(run, results)
+        needed = course.follow(run, results)
+        if needed:
+            return Wait(needed)
+        keep = None if KEPT in results else keep_results(run, course)
+        return Wait((keep,)) if keep is not None else self._done(run, course, results)
+
+    def _follow(self, run: RunState, results: Outcomes) -> Course:
+        """The course, brought along; made anew when it is not that of these results."""
+        if self._course is None or not results.continues(self._course.results):
+            self._course = self._begin(run)[0]
+        return self._course
+
+    def _done(self, run: RunState, course: Course, results: Outcomes) -> Done:
+        items = _items(run, self.for_each)
+        count, most = len(items), course.rule.most
+        more = {"items": count}
+        if count > most:
+            more["left"] = count - most
+        return finished(run, course, results, "forEach", passes=min(count, most), **more)
+
+    def abandon(self, run: RunState, results: Outcomes) -> Done | None:
+        """Keep what the finished items brought."""
+        course = self._follow(run, results)
+        course.stopped = course.stopped or "the run ended"
+        course.follow(run, results)
+        return self._done(run, course, results)
+
+    def progress(self) -> LoopProgress | None:
+        """How many items are done."""
+        course = self._course
+        return progress(course, course.rule.most if course else None)
+
+    def batch(self, run: RunState, key: str) -> dict[str, Any]:
+        """What a person approves: the call for every item, with the first ones filled in."""
+        course, items = self._begin(run)
+        count = min(len(items), course.rule.most)
+        scopes = [course.rule.scope(course, index) for index in range(min(count, SAMPLES))]
+        described = describe(self.for_each, run, scopes, key)
+        return {**described, "passes": count, "itemsHash": json_hash(items)}
+
+    def _begin(self, run: RunState) -> tuple[Course, list[Any]]:
+        loop = self.for_each
+        found = _items(run, loop)
+        items = found if is_array(found) else []
+        carries = loop.execution_mode == "sequential"
+        width = 1 if carries else min(loop.max_concurrency, run.spec.limits.max_concurrency)
+
+        def scope(course: Course, index: int) -> dict[str, Any]:
+            payload = seen_payload(run, course.outputs.payload)
+            item, last = items[index], course.ended.get(index - 1)
+            names = {"payload": payload, "data": payload, "item": item, "index": index}
+            names["last"] = last.value if carries and last is not None else None
+            return {**names, loop.item_variable: item, loop.index_variable: index}
+
+        rule = Rule(
+            prefix=PREFIX,
+            most=min(len(items), _most(run, loop)),
+            side_by_side=width,
+            go_on=loop.continue_on_error,
+            pause_ms=lambda _: loop.delay_between_iterations_ms,
+            scope=scope,
+            more=lambda _: True,
+            carry=carries,
+        )
+        return Course.begin(run, rule, body_of(loop, run)), items
+
+
+def _most(run: RunState, loop: ForEachOperation) -> int:
+    return min(loop.max_iterations, run.spec.limits.max_passes)
+
+
+def _items(run: RunState, loop: ForEachOperation) -> list[Any] | str:
+    """The array to go over, or what is wrong with it."""
+    where = loop.collection_path.strip()
+    if where.startswith(STATIC):
+        try:
+            value = json.loads(where.removeprefix(STATIC))
+        except (ValueError, RecursionError):
+            return "expected a JSON array after static:"
+        return value if is_array(value) else "expected a JSON array after static:"
+    path = parse_path(where.removeprefix("payload."))
+    if isinstance(path, str):
+        return path
+    try:
+        value = look_up(seen_payload(run, run.payload), path)
+    except LookupError:
+        return "there is nothing at this path of the payload"
+    return value if is_array(value) else "expected an array in the payload"

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
+from pydantic import PrivateAttr
+
+from loopagent.core.expression import Expression, Failure, parse
+from loopagent.core.facts_loop import LoopProgress, LoopStarted
+from loopagent.core.loop_body import body_of, check_body, describe
+from loopagent.core.loop_report import KEPT, finished, keep_results, progress
+from loopagent.core.loops import Course, Rule, seen_payload
+from loopagent.core.problems import Problem
 from loopagent.core.protocol.loops import WhileOperation
-from loopagent.core.steps import NextStep
+from loopagent.core.steps import Done, NextStep, Wait
+
+
+if TYPE_CHECKING:
+    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.facts import FactData
+    from loopagent.core.outcomes import Outcomes
+    from loopagent.core.state import RunState
+
+PREFIX: Final = "pass"
+NAMES: Final = ("payload", "data", "item", "attempt", "last", "results", "errors")
+"""What a condition and the templates of a pass may use, besides the loop's own variable."""
 
 
 class While(NextStep):
@@ -15,7 +34,6 @@ class While(NextStep):
     while_: WhileOperation
     """How long, and what to do in each pass."""
     body: ClassVar = ("while",)
-    runs: ClassVar = False
     example: ClassVar[dict[str, Any]] = {
         "taskComplete": False,
         "nextStep": {
@@ -26,3 +44,129 @@ class While(NextStep):
             },
         },
     }
+    _course: Course | None = PrivateAttr(None)
+
+    @classmethod
+    def offered(cls, agent: AgentSpec) -> bool:
+        """Only agents that have something to do in a pass."""
+        return bool(agent.actions)
+
+    def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
+        """Check condition, body and templates as a whole."""
+        loop = self.while_
+        names = {*NAMES, loop.item_variable}
+        checked, problems, warnings = check_body(loop, run, names, "nextStep.while")
+        condition = parse(loop.condition)
+        if isinstance(condition, Failure):
+            problems.insert(0, Problem("nextStep.while.condition", str(condition), loop.condition))
+        else:
+            problems[:0] = _unknown(condition, names)
+        longest, most = _pause_ms(loop, _most(run, loop)), run.spec.limits.max_pause_ms
+        if loop.delay_between_iterations_ms > most:
+            where = "nextStep.while.delayBetweenIterationsMs"
+            problems.append(Problem(where, f"at most {most}", str(longest)))
+        step = self if checked is loop else self.model_copy(update={"while_": checked})
+        return step, problems, warnings
+
+    def opened(self, run: RunState) -> tuple[FactData, ...]:
+        """The loop begins."""
+        loop = self.while_
+        what = body_of(loop, run).what
+        return (LoopStarted(kind="while", over=loop.condition[:200], what=what),)
+
+    def resume(self, run: RunState, results: Outcomes) -> Wait | Done:
+        """One pass after the other, the condition before each; then report."""
+        course = self._follow(run, results)
+        needed = course.follow(run, results)
+        if needed:
+            return Wait(needed)
+        keep = None if KEPT in results else keep_results(run, course)
+        return Wait((keep,)) if keep is not None else self._done(run, course, results)
+
+    def _follow(self, run: RunState, results: Outcomes) -> Course:
+        if self._course is None or not results.continues(self._course.results):
+            self._course = self._begin(run)
+        return self._course
+
+    def _done(self, run: RunState, course: Course, results: Outcomes) -> Done:
+        if (
+            not course.stopped
+            and len(course.ended) >= course.rule.most
+            and self._holds(course) is True
+        ):
+            course.stopped = f"{course.rule.most} passes are the most; the condition still holds"
+        return finished(run, course, results, "while", passes=None)
+
+    def abandon(self, run: RunState, results: Outcomes) -> Done | None:
+        """Keep what the finished passes brought."""
+        course = self._follow(run, results)
+        course.stopped = course.stopped or "the run ended"
+        course.follow(run, results)
+        return self._done(run, course, results)
+
+    def progress(self) -> LoopProgress | None:
+        """How many passes are done."""
+        return progress(self._course, None)
+
+    def batch(self, run: RunState, key: str) -> dict[str, Any]:
+        """What a person approves: the call of every pass, with the first one filled in."""
+        course = self._begin(run)
+        described = describe(self.while_, run, [course.rule.scope(course, 0)], key)
+        return {**described, "condition": self.while_.condition, "passes": course.rule.most}
+
+    def _begin(self, run: RunState) -> Course:
+        loop = self.while_
+
+        def scope(course: Course, index: int) -> dict[str, Any]:
+            payload = seen_payload(run, course.outputs.payload)
+            values = [course.ended[one].value for one in range(index)]
+            errors = [one.error.message for one in course.ended.values() if one.error is not None]
+            item = {"attemptNumber": index + 1, "totalAttempts": index}
+            last = values[-1] if values else None
+            names = {"payload": payload, "data": payload, "item": item, "last": last}
+            known = {**names, "results": values, "errors": errors, loop.item_variable: item}
+            return {**known, "attempt": index + 1}
+
+        rule = Rule(
+            prefix=PREFIX,
+            most=_most(run, loop),
+            side_by_side=1,
+            go_on=loop.continue_on_error,
+            pause_ms=lambda index: min(_pause_ms(loop, index), run.spec.limits.max_pause_ms),
+            scope=scope,
+            more=self._holds,
+            carry=True,
+        )
+        return Course.begin(run, rule, body_of(loop, run))
+
+    def _holds(self, course: Course) -> bool | str:
+        """Whether the condition holds before the next pass, or why that cannot be said."""
+        condition = parse(self.while_.condition)
+        if isinstance(condition, Failure):
+            return str(condition)
+        holds = condition.holds(course.rule.scope(course, len(course.ended)))
+        return (
+            f"the condition cannot be evaluated: {holds}" if isinstance(holds, Failure) else holds
+        )
+
+
+def _unknown(condition: Expression, names: set[str]) -> list[Problem]:
+    unknown = sorted(condition.names - names)
+    if not unknown:
+        return []
+    text = f"unknown name {unknown[0]!r}; known: {', '.join(sorted(names))}"
+    return [Problem("nextStep.while.condition", text, condition.source)]
+
+
+def _most(run: RunState, loop: WhileOperation) -> int:
+    return min(loop.max_iterations, run.spec.limits.max_passes)
+
+
+def _pause_ms(loop: WhileOperation, index: int) -> int:
+    """The pause before a pass; with a backoff each is so many times the one before."""
+    if loop.backoff == 1.0 or index <= 1:
+        return loop.delay_between_iterations_ms
+    try:
+        return int(loop.delay_between_iterations_ms * loop.backoff ** (index - 1))
+    except OverflowError:
+        return 2**62

@@ -1,0 +1,26 @@
+"""Taking over a change of the payload: the new value, its public event, and what the model is told about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopagent.core.facts import PayloadChanged
+from loopagent.core.shrink import suspicious
+
+
+if TYPE_CHECKING:
+    from loopagent.core.payload import PayloadChange
+    from loopagent.core.tx import Tx
+
+
+def commit_payload(tx: Tx, change: PayloadChange) -> None:
+    """Make a change of the payload the run's, and tell the model what was refused or looks like a loss."""
+    warnings = [*change.warnings, *suspicious(tx.state.payload, change.payload, change.patch)]
+    if change.patch:
+        tx.state.payload = change.payload
+        fact = PayloadChanged(patch=change.patch, warnings=warnings, refused=change.refused)
+        tx.fact(fact, "model")
+    for refused in change.refused:
+        tx.notice(f"Not written to the payload: {refused}")
+    for warning in warnings:
+        tx.notice(f"Payload change: {warning}")

@@ -1,0 +1,161 @@
+"""What a loop does in each pass: one action, with its parameters filled in for the pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from loopagent.core.calls import call_action
+from loopagent.core.mapping import mapping_faults
+from loopagent.core.names import resolve_name
+from loopagent.core.outcome import Outcome
+from loopagent.core.params import check_params
+from loopagent.core.problems import Problem
+from loopagent.core.protocol.loops import Loop
+from loopagent.core.steps import MadeCall
+from loopagent.core.template import compile_template
+
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from loopagent.core.effects import Effect
+    from loopagent.core.mapping import Outputs
+    from loopagent.core.outcomes import Outcomes
+    from loopagent.core.protocol.loops import LoopAction
+    from loopagent.core.state import RunState
+
+
+L = TypeVar("L", bound=Loop)
+BATCH = "all"
+"""Start of the keys of approvals that all passes share."""
+UNFIT = "invalid_params"
+"""Outcome code of a pass whose parameters could not be filled in, or do not fit."""
+
+
+class Body(Protocol):
+    """What is done in each pass."""
+
+    what: str
+    """For people, as in `action check`."""
+
+    def look(
+        self, run: RunState, key: str, scope: Mapping[str, Any], results: Outcomes
+    ) -> Outcome | tuple[Effect, ...]:
+        """How the pass ended, or what it still needs."""
+        ...
+
+    def put(self, outputs: Outputs, scope: Mapping[str, Any], outcome: Outcome) -> None:
+        """Put what a pass brought into the payload."""
+        ...
+
+    def calls(
+        self, run: RunState, key: str, scope: Mapping[str, Any], outcome: Outcome
+    ) -> list[MadeCall]:
+        """The calls of a pass, for the circuit breaker."""
+        ...
+
+
+class ActionBody:
+    """One action in each pass."""
+
+    def __init__(self, call: LoopAction, run: RunState, batch: str) -> None:
+        self.what = f"action {call.name}"
+        self._name = call.name
+        self._batch = batch
+        bare = run.spec.references == "bare"
+        self._params = compile_template(call.params, bare=bare)
+        self._mapping = compile_template(call.output_mapping or {})
+        self._maps = bool(call.output_mapping)
+        action = run.spec.action(call.name)
+        self._schema = action.parameters if action else {}
+
+    def look(
+        self, run: RunState, key: str, scope: Mapping[str, Any], results: Outcomes
+    ) -> Outcome | tuple[Effect, ...]:
+        """The call's outcome, or the call; parameters that do not fit are a failed pass."""
+        if key in results:
+            return results[key]
+        params = self._fill(scope)
+        if isinstance(params, Outcome):
+            return params
+        return (call_action(run, self._name, params, key, batch=self._batch),)
+
+    def _fill(self, scope: Mapping[str, Any]) -> dict[str, Any] | Outcome:
+        filled = self._params.fill(scope, where="params")
+        if filled.problems:
+            return _bad(filled.problems)
+        params, problems, _ = check_params(self._schema, filled.value)
+        return _bad(problems) if problems else params
+
+    def put(self, outputs: Outputs, scope: Mapping[str, Any], outcome: Outcome) -> None:
+        """Follow the output mapping."""
+        if not self._maps:
+            return
+        filled = self._mapping.fill(scope, where="outputMapping")
+        outputs.refused.extend(str(one) for one in filled.problems)
+        if not filled.problems:
+            outputs.take(filled.value, outcome.value)
+
+    def calls(
+        self, run: RunState, key: str, scope: Mapping[str, Any], outcome: Outcome
+    ) -> list[MadeCall]:
+        """The one call of the pass, unless its parameters did not fit."""
+        del run, key
+        params = self._fill(scope)
+        return [] if isinstance(params, Outcome) else [MadeCall(self._name, params, outcome)]
+
+
+def _bad(problems: Collection[Problem]) -> Outcome:
+    return Outcome.failed(UNFIT, "; ".join(str(one) for one in problems))
+
+
+def body_of(loop: Loop, run: RunState) -> Body:
+    """The body of a checked loop."""
+    assert loop.action is not None
+    return ActionBody(loop.action, run, f"{BATCH}.{loop.action.name}")
+
+
+def describe(loop: Loop, run: RunState, scopes: list[dict[str, Any]], key: str) -> dict[str, Any]:
+    """What a person is shown of the calls of a loop: the parameters as written, and filled in for the first passes."""
+    del key
+    assert loop.action is not None
+    template = compile_template(loop.action.params, bare=run.spec.references == "bare")
+    filled = [template.fill(scope, where="params").value for scope in scopes]
+    return {"params": loop.action.params, "first": filled}
+
+
+def check_body(
+    loop: L, run: RunState, names: Collection[str], path: str
+) -> tuple[L, list[Problem], list[str]]:
+    """Check all that can be known of the body of a loop before the first pass.
+
+    Returns:
+        The loop with names resolved, all problems, and warnings.
+    """
+    if loop.action is None:
+        other = "subAgent" if loop.sub_agent is not None else "pipeline"
+        return loop, [Problem(f"{path}.{other}", "this agent cannot do that in a loop")], []
+    call, problems, warnings = _check_action(loop.action, run, names, f"{path}.action")
+    same = call is loop.action
+    return loop if same else loop.model_copy(update={"action": call}), problems, warnings
+
+
+def _check_action(
+    call: LoopAction, run: RunState, names: Collection[str], path: str
+) -> tuple[LoopAction, list[Problem], list[str]]:
+    spec = run.spec
+    allowed = {one.name: one for one in spec.actions if spec.approval_of(one) != "never"}
+    match = resolve_name(call.name, list(allowed), f"{path}.name", "action")
+    problems, warnings = list(match.problems), list(match.warnings)
+    template = compile_template(call.params, bare=spec.references == "bare")
+    problems.extend(template.check(names, where=f"{path}.params"))
+    if match.name is not None and not template.names:
+        problems.extend(
+            check_params(allowed[match.name].parameters, call.params, f"{path}.params")[1]
+        )
+    mapping = call.output_mapping or {}
+    problems.extend(Problem(f"{path}.outputMapping", one) for one in mapping_faults(mapping))
+    problems.extend(compile_template(mapping).check(names, where=f"{path}.outputMapping"))
+    if match.name not in {None, call.name}:
+        call = call.model_copy(update={"name": match.name})
+    return call, problems, warnings

@@ -1,0 +1,139 @@
+"""What a loop tells the model: counts, failures and the first results; the whole stays behind a handle."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from loopagent.core.effects import KeepValue
+from loopagent.core.facts_loop import LoopCompleted, LoopKind, LoopProgress
+from loopagent.core.payload import PayloadChange
+from loopagent.core.payload_writer import size_of
+from loopagent.core.results import ALL
+from loopagent.core.steps import Done
+
+
+if TYPE_CHECKING:
+    from loopagent.core.loops import Course
+    from loopagent.core.mapping import Outputs
+    from loopagent.core.outcome import Outcome
+    from loopagent.core.outcomes import Outcomes
+    from loopagent.core.state import RunState
+
+KEPT: Final = "kept"
+"""Key of the effect that stores the full results."""
+SHOWN_RESULTS: Final = 5
+"""Results of passes that the prompt shows; a loop of up to twice as many is shown whole."""
+SHOWN_FAILURES: Final = 10
+"""Failed passes that the prompt lists."""
+SHOWN_CHARS: Final = 400
+"""Longest result of one pass that the prompt shows as it is."""
+
+
+def keep_results(run: RunState, course: Course) -> KeepValue | None:
+    """The effect that stores the results of all passes; none for a loop that the prompt shows whole."""
+    if len(course.ended) <= 2 * SHOWN_RESULTS and all(_fits(one) for one in course.ended.values()):
+        return None
+    every = [_entry(index, course.ended[index]) for index in sorted(course.ended)]
+    return KeepValue(f"{run.turn}:{KEPT}", every, always=True)
+
+
+def finished(
+    run: RunState,
+    course: Course,
+    results: Outcomes,
+    kind: LoopKind,
+    *,
+    passes: int | None,
+    **more: Any,
+) -> Done:
+    """The end of a loop.
+
+    Args:
+        run: The run.
+        course: The loop, all of whose passes have ended.
+        results: What is known of the step.
+        kind: Which loop.
+        passes: How many passes there were to be, when that is known.
+        more: Further entries of the report.
+    """
+    count = len(course.ended)
+    done, failed = count - course.failed, course.failed
+    not_started = 0 if passes is None else passes - count
+    report: dict[str, Any] = {"done": done, "failed": failed, **more}
+    if not_started:
+        report["notStarted"] = not_started
+    if course.stopped:
+        report["stopped"] = course.stopped
+    failures = [index for index in sorted(course.ended) if not course.ended[index].ok]
+    if failures:
+        report["failures"] = [
+            _entry(index, course.ended[index]) for index in failures[:SHOWN_FAILURES]
+        ]
+    kept = results.get(KEPT)
+    good = [index for index in sorted(course.ended) if course.ended[index].ok]
+    shown = good if kept is None else good[:SHOWN_RESULTS]
+    report["results" if kept is None else "first"] = [
+        _entry(index, course.ended[index], short=True) for index in shown
+    ]
+    ok = not (failed or not_started or course.stopped)
+    entry = {"call": 1, "action": f"{kind} {course.body.what}", "ok": ok, "result": report}
+    if kept is not None and kept.ok:
+        entry[ALL] = kept.value
+    outputs = course.collect(run)
+    told = LoopCompleted(
+        kind=kind, done=done, failed=failed, not_started=not_started, stopped=course.stopped
+    )
+    return Done(
+        calls=course.calls(run),
+        results=(entry,),
+        payload=_change(run, outputs),
+        told=(told,),
+    )
+
+
+def progress(course: Course | None, passes: int | None) -> LoopProgress | None:
+    """How far a loop is."""
+    if course is None:
+        return None
+    done = len(course.ended) - course.failed
+    return LoopProgress(done=done, failed=course.failed, passes=passes)
+
+
+def _change(run: RunState, outputs: Outputs) -> PayloadChange | None:
+    """The payload change of a loop; one that would make the payload too large is left out as a whole."""
+    refused = list(outputs.refused)
+    if outputs.left_out:
+        refused.append(f"and {outputs.left_out} more")
+    if not outputs.patch and not refused:
+        return None
+    most = run.spec.limits.max_payload_bytes
+    if outputs.patch and size_of(outputs.payload) > most:
+        text = f"the output mapping: the payload would be larger than {most} bytes"
+        return PayloadChange(run.payload, refused=[text, *refused])
+    return PayloadChange(outputs.payload, patch=outputs.patch, refused=refused)
+
+
+def _entry(index: int, outcome: Outcome, *, short: bool = False) -> dict[str, Any]:
+    entry: dict[str, Any] = {"index": index, "ok": outcome.ok}
+    if outcome.error is not None:
+        return {**entry, "error": outcome.error.public()}
+    value = outcome.value
+    return {**entry, "result": _cut(value) if short else value}
+
+
+def _fits(outcome: Outcome) -> bool:
+    return not outcome.ok or len(_text(outcome.value)) <= SHOWN_CHARS
+
+
+def _cut(value: Any) -> Any:
+    text = _text(value)
+    return value if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]} … ({len(text)} characters)"
+
+
+def _text(value: Any) -> str:
+    return (
+        value
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    )

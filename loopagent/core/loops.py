@@ -1,0 +1,172 @@
+"""What ForEach and While share: passes that start in order, run side by side, and end in any order.
+
+A `Course` is derived from what is known of a step: which passes have ended and how, which are under way and what they
+still need. It can be made anew from the results at any time, and is kept beside the open step only so that a loop of
+a thousand passes does not look at a thousand results each time one more of them ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from loopagent.core.effects import SetTimer
+from loopagent.core.mapping import Outputs
+from loopagent.core.outcome import NOT_MADE, Outcome
+from loopagent.core.outcomes import Outcomes
+from loopagent.core.paths import rules_of
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from loopagent.core.effects import Effect
+    from loopagent.core.loop_body import Body
+    from loopagent.core.state import RunState
+    from loopagent.core.steps import MadeCall
+
+
+def seen_payload(run: RunState, payload: Any) -> Any:
+    """The part of a payload that the agent may read."""
+    rules = rules_of(run.spec.payload.read)
+    return payload if rules.everything else rules.filter(payload)
+
+
+PAUSE: Final = "pause"
+"""Start of the keys of pauses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a loop goes.
+
+    Args:
+        prefix: Start of the keys of its passes.
+        most: Passes at most.
+        side_by_side: Passes at a time.
+        go_on: Whether to go on after a failed pass.
+        pause_ms: Pause before the pass of this number, in milliseconds.
+        scope: What `{{ }}` sees in a pass.
+        more: Whether another pass is to start: yes, no, or why it cannot be said.
+        carry: Whether a pass sees what earlier ones put into the payload.
+    """
+
+    prefix: str
+    most: int
+    side_by_side: int
+    go_on: bool
+    pause_ms: Callable[[int], int]
+    scope: Callable[[Course, int], dict[str, Any]]
+    more: Callable[[Course], bool | str]
+    carry: bool
+
+
+@dataclass
+class Course:
+    """How far a loop is."""
+
+    rule: Rule
+    body: Body
+    outputs: Outputs
+    in_a_row: int
+    """Failed passes one after the other that stop the loop."""
+    results: Outcomes = field(default_factory=Outcomes)
+    ended: dict[int, Outcome] = field(default_factory=dict[int, Outcome])
+    under_way: dict[int, tuple[Effect, ...]] = field(
+        default_factory=dict[int, "tuple[Effect, ...]"]
+    )
+    next: int = 0
+    failed: int = 0
+    streak: int = 0
+    stopped: str = ""
+
+    @classmethod
+    def begin(cls, run: RunState, rule: Rule, body: Body) -> Course:
+        """A loop of which nothing is known yet."""
+        outputs = Outputs(run.payload, rules_of(run.spec.payload.write))
+        return cls(rule, body, outputs, run.spec.limits.breaker.in_a_row)
+
+    def follow(self, run: RunState, results: Outcomes) -> tuple[Effect, ...]:
+        """Take in what became known, start what may start; returns what is needed now, empty when all has ended."""
+        new = {self._pass_of(key) for key, _ in results.since(len(self.results))}
+        self.results = results
+        for index in sorted(new & self.under_way.keys()):
+            self._look(run, index)
+        begun = max(new | {self._pass_of(one.partition(":")[2]) for one in run.pending}, default=-1)
+        while self._may_start(begun):
+            self.next += 1
+            self._look(run, self.next - 1)
+        return tuple(effect for needed in self.under_way.values() for effect in needed)
+
+    def _may_start(self, begun: int) -> bool:
+        """Whether to take up the next pass; one that was begun before always is."""
+        if self.next <= begun:
+            return True
+        room = len(self.under_way) < self.rule.side_by_side
+        if self.stopped or not room or self.next >= self.rule.most:
+            return False
+        more = self.rule.more(self)
+        if isinstance(more, str):
+            self.stopped = more
+        return more is True
+
+    def _look(self, run: RunState, index: int) -> None:
+        pause = f"{PAUSE}.{index}"
+        pause_ms = self.rule.pause_ms(index) if index >= self.rule.side_by_side else 0
+        if pause_ms and pause not in self.results:
+            due = run.clock + pause_ms / 1000.0
+            self.under_way[index] = (SetTimer(f"{run.turn}:{pause}", due),)
+            return
+        scope = self.rule.scope(self, index)
+        seen = self.body.look(run, f"{self.rule.prefix}.{index}", scope, self.results)
+        if isinstance(seen, Outcome):
+            self._end(index, scope, seen)
+        else:
+            self.under_way[index] = seen
+
+    def _end(self, index: int, scope: Mapping[str, Any], outcome: Outcome) -> None:
+        self.under_way.pop(index, None)
+        self.ended[index] = outcome
+        if outcome.ok:
+            self.streak = 0
+            if self.rule.carry:
+                self.body.put(self.outputs, scope, outcome)
+            return
+        self.failed += 1
+        self.streak += 1
+        self.stopped = self.stopped or self._stops(outcome)
+
+    def _stops(self, outcome: Outcome) -> str:
+        """Why a failed pass is the last to be started, if it is."""
+        error = outcome.error
+        if error is not None and (error.fatal or error.code in NOT_MADE):
+            return error.message
+        if not self.rule.go_on:
+            return "a pass failed"
+        return f"{self.streak} passes in a row failed" if self.streak >= self.in_a_row else ""
+
+    def collect(self, run: RunState) -> Outputs:
+        """The payload with what all passes put into it, in the order of the passes."""
+        if self.rule.carry:
+            return self.outputs
+        outputs = Outputs(run.payload, rules_of(run.spec.payload.write))
+        for index in sorted(self.ended):
+            if self.ended[index].ok:
+                self.body.put(outputs, self.rule.scope(self, index), self.ended[index])
+        return outputs
+
+    def calls(self, run: RunState) -> tuple[MadeCall, ...]:
+        """The calls since the last pass that went well, and that one: earlier ones make no difference any more."""
+        made: list[MadeCall] = []
+        for index in sorted(self.ended, reverse=True):
+            key, outcome = f"{self.rule.prefix}.{index}", self.ended[index]
+            made[:0] = self.body.calls(run, key, self.rule.scope(self, index), outcome)
+            if outcome.ok:
+                break
+        return tuple(made)
+
+    def _pass_of(self, key: str) -> int:
+        """Number of the pass a key belongs to; -1 for none."""
+        head, _, rest = key.partition(".")
+        number = rest.partition(".")[0]
+        return int(number) if head in {self.rule.prefix, PAUSE} and number.isdecimal() else -1
