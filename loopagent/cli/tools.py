@@ -17,9 +17,10 @@ from loopagent import schemas as schema_files
 from loopagent.app import App
 from loopagent.cli.output import err, out, print_json
 from loopagent.cli.session import drive
-from loopagent.core.prompt import system_prompt
+from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.prompt import PromptPart, system_parts, volatile_message
 from loopagent.core.reply import check_text
-from loopagent.core.tokens import estimate_tokens
+from loopagent.core.state import RunState
 from loopagent.errors import ConfigError
 from loopagent.http.server import make_server
 from loopagent.project import Project, load_project
@@ -46,19 +47,39 @@ def prompt(
     project: ProjectDir = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print the exact system prompt of an agent, and about how many tokens it has."""
+    """Print the exact system prompt of an agent, and about how many tokens each part has."""
     loaded = load_project(project)
     agent = loaded.agents.get(name)
     if agent is None:
         message = f"there is no agent {name!r}; known: {', '.join(loaded.agents) or 'none'}"
         raise ConfigError(message)
-    text = system_prompt(resources.prompt("system.md.j2"), agent.spec)
-    tokens = estimate_tokens(text)
+    parts = system_parts(resources.prompt("system.md.j2"), agent.spec)
+    text = "".join(one.text for one in parts)
+    state = PromptPart("message: state", volatile_message(_fresh_run(agent.spec)))
+    counts = {one.name: one.tokens for one in (*parts, state)}
+    protocol = sum(one.tokens for one in parts if one.protocol)
+    total = sum(counts.values())
     if as_json:
-        print_json({"agent": name, "system": text, "tokens": tokens})
+        print_json(
+            {
+                "agent": name,
+                "system": text,
+                "parts": [{"part": part, "tokens": count} for part, count in counts.items()],
+                "protocolTokens": protocol,
+                "tokens": total,
+            }
+        )
         return
     sys.stdout.write(text)
-    err.print(f"about {tokens} tokens")
+    for part, count in counts.items():
+        err.print(f"{count:>7}  {part}", markup=False)
+    err.print(f"{total:>7}  tokens in all, about; {protocol} of them explain the protocol")
+
+
+def _fresh_run(spec: AgentSpec) -> RunState:
+    """A run of the agent as it starts, for the message that shows its state."""
+    initial = {} if spec.payload.initial is None else spec.payload.initial
+    return RunState(id="run", spec=spec, model=spec.model or "", payload=initial)
 
 
 @schemas.command("write")

@@ -7,6 +7,8 @@ cache it; whatever changes goes to the very end.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import StrictUndefined
@@ -15,8 +17,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from loopagent.core import limits
 from loopagent.core.envelope import LoopAgentResponse
 from loopagent.core.paths import rules_of
-from loopagent.core.shapes import model_shape, schema_shape
-from loopagent.core.steps import STEP_TYPES, offered
+from loopagent.core.shapes import model_shape, schema_shape, shared_shapes
+from loopagent.core.steps import STEP_TYPES, NextStep, offered
+from loopagent.core.tokens import estimate_tokens
 
 
 if TYPE_CHECKING:
@@ -45,6 +48,24 @@ RULES = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class PromptPart:
+    """A stretch of a prompt that has one purpose, named by it: `protocol`, `step:Chat`, `actions`."""
+
+    name: str
+    text: str
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens the part has."""
+        return estimate_tokens(self.text)
+
+    @property
+    def protocol(self) -> bool:
+        """Whether the part explains the loop itself, and not what this agent is, has and should do."""
+        return self.name in {"protocol", "types"} or self.name.startswith("step:")
+
+
 def system_prompt(template: str, spec: AgentSpec) -> str:
     """The stable part of the prompt.
 
@@ -55,28 +76,74 @@ def system_prompt(template: str, spec: AgentSpec) -> str:
     Raises:
         jinja2.UndefinedError: The template names something that does not exist.
     """
-    steps = [STEP_TYPES[name] for name in sorted(offered(spec))]
-    text = _ENVIRONMENT.from_string(template).render(
-        agent={"name": spec.name, "description": spec.description},
-        envelope=model_shape(LoopAgentResponse, only=_fields(spec)),
-        rules=RULES,
-        steps=[
-            {
-                "name": step.type_name(),
-                "doc": " ".join((step.__doc__ or "").split()),
-                "shape": model_shape(step),
-                "example": json.dumps(step.example, ensure_ascii=False, separators=(",", ":")),
-            }
-            for step in steps
-        ],
-        actions=[_action(spec, one) for one in spec.actions if spec.approval_of(one) != "never"],
-        schema=""
+    return "".join(one.text for one in system_parts(template, spec))
+
+
+def system_parts(
+    template: str, spec: AgentSpec, step_types: Collection[str] | None = None
+) -> tuple[PromptPart, ...]:
+    """The system prompt in its parts, in order; joined they are the prompt, to the byte.
+
+    Args:
+        template: Source of the system template; it calls `part(name)` where a part begins.
+        spec: The pinned definition.
+        step_types: Next step types to explain; None explains those the agent may use.
+
+    Raises:
+        jinja2.UndefinedError: The template names something that does not exist.
+    """
+    texts: dict[str, str] = {}
+    current = ""
+
+    def part(name: str) -> str:
+        nonlocal current
+        current = name
+        return ""
+
+    variables = _variables(spec, offered(spec) if step_types is None else step_types)
+    for piece in _ENVIRONMENT.from_string(template).generate(part=part, **variables):
+        texts[current] = texts.get(current, "") + piece
+    return _trimmed([PromptPart(name, text) for name, text in texts.items() if text])
+
+
+def _trimmed(parts: list[PromptPart]) -> tuple[PromptPart, ...]:
+    """The parts without blank space around the whole; one line end closes it."""
+    while parts and not parts[-1].text.strip():
+        parts.pop()
+    while parts and not parts[0].text.strip():
+        del parts[0]
+    if parts:
+        parts[0] = replace(parts[0], text=parts[0].text.lstrip())
+        parts[-1] = replace(parts[-1], text=parts[-1].text.rstrip() + "\n")
+    return tuple(parts)
+
+
+def _variables(spec: AgentSpec, step_types: Collection[str]) -> dict[str, Any]:
+    """What the system template may name."""
+    steps = [STEP_TYPES[name] for name in sorted(step_types)]
+    shared = shared_shapes(steps)
+    return {
+        "agent": {"name": spec.name, "description": spec.description},
+        "envelope": model_shape(LoopAgentResponse, only=_fields(spec)),
+        "rules": RULES,
+        "types": shared,
+        "steps": [_step(one, shared) for one in steps],
+        "actions": [_action(spec, one) for one in spec.actions if spec.approval_of(one) != "never"],
+        "schema": ""
         if spec.payload.schema_ is None
         else json.dumps(spec.payload.schema_, ensure_ascii=False),
-        instructions=spec.instructions.strip(),
-        standing=[one.strip() for one in spec.standing],
-    )
-    return text.strip() + "\n"
+        "instructions": spec.instructions.strip(),
+        "standing": [one.strip() for one in spec.standing],
+    }
+
+
+def _step(step: type[NextStep], shared: Collection[str]) -> dict[str, str]:
+    return {
+        "name": step.type_name(),
+        "doc": " ".join((step.__doc__ or "").split()),
+        "shape": model_shape(step, named=shared),
+        "example": json.dumps(step.example, ensure_ascii=False, separators=(",", ":")),
+    }
 
 
 def _fields(spec: AgentSpec) -> tuple[str, ...]:

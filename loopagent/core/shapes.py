@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterator
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -23,7 +24,11 @@ _SIMPLE = {
 
 
 def model_shape(
-    model: type[BaseModel], only: Collection[str] | None = None, *, notes: bool = False
+    model: type[BaseModel],
+    only: Collection[str] | None = None,
+    *,
+    notes: bool = False,
+    named: Collection[str] = (),
 ) -> str:
     """The shape of a wire type.
 
@@ -31,15 +36,57 @@ def model_shape(
         model: The type.
         only: Top-level keys to show, in this order; None shows all.
         notes: One line a field, with its description behind it.
+        named: Types that are written as their name, because they are declared elsewhere.
     """
-    schema = flavour(model.model_json_schema(by_alias=True), GENERATED)
+    schema = _generated(model)
     if only is not None:
         schema = {**schema, "properties": {key: schema["properties"][key] for key in only}}
-    return (
-        _Shape(schema.get("$defs", {})).lines(schema)
-        if notes
-        else _Shape(schema.get("$defs", {})).of(schema, 0)
-    )
+    shape = _Shape(schema.get("$defs", {}), named=named)
+    return shape.lines(schema) if notes else shape.of(schema, 0)
+
+
+def shared_shapes(models: Collection[type[BaseModel]]) -> dict[str, str]:
+    """The types that several models refer to, by name, so that a prompt writes each out once.
+
+    A type that is only part of another shared one is written out there.
+    """
+    schemas = [_generated(model) for model in models]
+    defs: dict[str, Schema] = {}
+    holders: Counter[str] = Counter()
+    for schema in schemas:
+        defs |= schema.get("$defs", {})
+        holders.update(list(schema.get("$defs", ())))
+    shared = {name for name, count in holders.items() if count > 1}
+    own = [{**schema, "$defs": None} for schema in schemas]
+    own += [one for name, one in defs.items() if name not in shared]
+    direct = Counter(name for one in own for name in _references(one))
+    shape = _Shape(defs)
+    return {
+        name: shape.of(defs[name], 0)
+        for name in sorted(shared)
+        if direct[name] > 1 and SHAPE not in defs[name]
+    }
+
+
+def _generated(model: type[BaseModel]) -> Schema:
+    return flavour(model.model_json_schema(by_alias=True), GENERATED)
+
+
+def _references(schema: Any) -> Iterator[str]:
+    """Names of the definitions that a schema refers to itself, as often as it does."""
+    if isinstance(schema, dict):
+        for key, one in schema.items():
+            if key == "$ref":
+                yield _ref_name(one)
+            else:
+                yield from _references(one)
+    elif isinstance(schema, list):
+        for one in schema:
+            yield from _references(one)
+
+
+def _ref_name(ref: Any) -> str:
+    return str(ref).rpartition("/")[2]
 
 
 def schema_shape(schema: Schema) -> str:
@@ -48,8 +95,11 @@ def schema_shape(schema: Schema) -> str:
 
 
 class _Shape:
-    def __init__(self, defs: dict[str, Schema], *, comments: bool = False) -> None:
+    def __init__(
+        self, defs: dict[str, Schema], *, comments: bool = False, named: Collection[str] = ()
+    ) -> None:
         self._defs = defs
+        self._named = named
         self._comments = comments
 
     def lines(self, schema: Schema) -> str:
@@ -81,8 +131,10 @@ class _Shape:
         return any(len(found.get(key, ())) > 1 for key in ("anyOf", "oneOf", "enum"))
 
     def _resolved(self, schema: Schema) -> Schema:
-        name = str(schema.get("$ref", "")).rpartition("/")[2]
-        return self._defs.get(name, schema) if name else schema
+        name = _ref_name(schema.get("$ref", ""))
+        if name in self._named:
+            return {SHAPE: name}
+        return self._defs.get(name, schema)
 
     def _union(self, options: list[Schema], depth: int) -> str:
         texts = [self.of(one, depth) for one in options]

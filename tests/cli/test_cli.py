@@ -147,7 +147,14 @@ def test_init_makes_a_project_that_runs(tmp_path: Path) -> None:
 def test_prompt_and_schemas() -> None:
     demo = str(resources.folder("examples") / "demo")
     shown = loopagent("agents", "prompt", "order-analyst", "--project", demo, "--json")
-    assert json.loads(shown.stdout)["tokens"] < 1_500
+    prompt = json.loads(shown.stdout)
+    assert prompt["tokens"] == sum(one["tokens"] for one in prompt["parts"]) < 1_600
+    assert prompt["protocolTokens"] <= 1_000
+    assert [one["part"] for one in prompt["parts"]][-1] == "message: state"
+    told = loopagent("agents", "prompt", "order-analyst", "--project", demo)
+    assert told.stdout == prompt["system"]
+    assert "step:Actions" in told.stderr
+    assert f"{prompt['tokens']}  tokens in all" in told.stderr
     assert loopagent("schemas", "check").returncode == 0
 
 

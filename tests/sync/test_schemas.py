@@ -13,12 +13,12 @@ from loopagent import resources, schemas
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.dialects import DIALECTS, generation_schema
 from loopagent.core.envelope import validate_envelope
-from loopagent.core.prompt import system_prompt
+from loopagent.core.prompt import system_parts, system_prompt
 from loopagent.core.steps import STEP_TYPES
-from loopagent.core.tokens import estimate_tokens
 from tests.core.play import WORK
 
 
+TEMPLATE = resources.prompt("system.md.j2")
 TYPES = [
     "Actions",
     "Chat",
@@ -133,19 +133,43 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 
 def test_the_protocol_part_of_the_prompt_is_small_and_byte_stable() -> None:
-    template = resources.prompt("system.md.j2")
     bare = AgentSpec(name="bare", actions=(WORK,))
-    text = system_prompt(template, bare)
-    assert text == system_prompt(template, AgentSpec(name="bare", actions=(WORK,)))
-    assert estimate_tokens(text) <= 1_000
+    parts = system_parts(TEMPLATE, bare)
+    text = system_prompt(TEMPLATE, bare)
+    assert text == system_prompt(TEMPLATE, AgentSpec(name="bare", actions=(WORK,)))
+    assert text == "".join(one.text for one in parts)
+    assert sum(one.tokens for one in parts if one.protocol) <= 1_000
     assert "ForEach" not in text
-    assert "# Actions" not in system_prompt(template, AgentSpec(name="bare"))
-    assert "## Chat" not in system_prompt(template, AgentSpec(name="bare", autonomy="autonomous"))
+    assert "# Actions" not in system_prompt(TEMPLATE, AgentSpec(name="bare"))
+    assert "## Chat" not in system_prompt(TEMPLATE, AgentSpec(name="bare", autonomy="autonomous"))
+
+
+def test_the_protocol_part_stays_small_with_every_step_type() -> None:
+    parts = system_parts(TEMPLATE, AgentSpec(name="all", actions=(WORK,)), sorted(STEP_TYPES))
+    assert {f"step:{name}" for name in STEP_TYPES} < {one.name for one in parts}
+    assert sum(one.tokens for one in parts if one.protocol) <= 2_500
+    text = "".join(one.text for one in parts)
+    assert text.count("groupBy:") == 1  # a type that several steps use is written out once
+
+
+def test_every_part_of_a_prompt_is_named() -> None:
+    spec = AgentSpec.model_validate(
+        {
+            "name": "whole",
+            "actions": (WORK,),
+            "instructions": "Do.",
+            "standing": ("Be kind.", "Be brief."),
+            "payload": {"schema": {"type": "object"}},
+        }
+    )
+    named = {one.name: one.text for one in system_parts(TEMPLATE, spec)}
+    assert list(named)[:2] == ["agent", "protocol"]
+    assert list(named)[-4:] == ["actions", "payload schema", "instructions", "standing"]
+    assert named["standing"].split("\n\n") == ["\nBe kind.", "Be brief.\n"]
+    assert named["instructions"].strip() == "# Your job\nDo."
 
 
 def test_braces_in_instructions_reach_the_model_as_written() -> None:
     tricky = 'Use {"a": 1}, {name}, {{x}}, {% if %}, ${y} and a lone {.'
-    text = system_prompt(
-        resources.prompt("system.md.j2"), AgentSpec(name="bare", instructions=tricky)
-    )
+    text = system_prompt(TEMPLATE, AgentSpec(name="bare", instructions=tricky))
     assert tricky in text
