@@ -35,6 +35,7 @@ from loopagent.runtime.follow import follow
 from loopagent.runtime.invoke import Invoker
 from loopagent.runtime.leases import Leases, owner_name
 from loopagent.runtime.perform import Performer
+from loopagent.runtime.structured import Schemas, StructuredMode, structured_mode
 from loopagent.runview import RunView
 from loopagent.stores import open_store
 
@@ -49,6 +50,8 @@ class App:
         env: Where keys and defaults come from; default: the process environment.
         base_dir: What relative paths in model names are relative to.
         retry: How failed model calls are repeated.
+        structured: When models are held to the JSON Schema of a reply: `auto`, `on` or `off`; default: the
+            environment's `LOOPAGENT_STRUCTURED`, else `auto`.
         clock: Seconds since the epoch; tests give their own.
         recover: Whether to take up runs that an earlier process left in the middle.
     """
@@ -62,6 +65,7 @@ class App:
         env: Mapping[str, str] | None = None,
         base_dir: Path | None = None,
         retry: RetryPolicy | None = None,
+        structured: StructuredMode | None = None,
         clock: Callable[[], float] = time.time,
         recover: bool = True,
     ) -> None:
@@ -83,6 +87,7 @@ class App:
             action_of=self._registry.action_of,
             clock=clock,
             retry=retry,
+            schemas=Schemas(structured or structured_mode(self.env)),
         )
         self._leases = Leases(self.store, owner_name(secrets.token_hex(4)), clock)
         self.engine = Engine(

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from loopagent.core.dialect_writer import Dialect
 from loopagent.core.events import Event
 from loopagent.core.facts import Fact
 from loopagent.core.outcomes import Outcomes
@@ -64,6 +65,7 @@ class ModelReply:
     """What one successful attempt brought back.
 
     `refusal` is the provider's refusal text (`finish == "refusal"`). `first_token_ms` is None when not streamed.
+    `bound`: the provider held the text to the request's schema.
     """
 
     text: str
@@ -75,10 +77,25 @@ class ModelReply:
     request_id: str | None = None
     first_token_ms: float | None = None
     total_ms: float = 0.0
+    bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaSupport:
+    """That a model can be held to a JSON Schema.
+
+    `dialect`: whose subset of JSON Schema it takes. `sure`: it is known to; if not, a schema is sent only on request.
+    """
+
+    dialect: Dialect
+    sure: bool = True
 
 
 class Model(Protocol):
-    """A model that can be asked. One `generate` is one attempt: no hidden retries."""
+    """A model that can be asked. One `generate` is one attempt: no hidden retries.
+
+    A model that can be held to a JSON Schema also has an attribute `schema_support`, a `SchemaSupport`.
+    """
 
     name: str
     """`provider:model` as configured."""

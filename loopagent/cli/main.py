@@ -125,6 +125,7 @@ def open_app(project: Project, db: str | None, *, recover: bool = True) -> App:
         agents=project.agents.values(),
         store=url if "://" in url else f"sqlite:///{url}",
         model=project.settings.model,
+        structured=project.settings.structured,
         base_dir=project.folder,
         recover=recover,
     )

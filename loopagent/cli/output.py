@@ -94,6 +94,14 @@ def _received(data: Json) -> str:
     return f"{data['type']}" + (f": {short(data['message'])}" if data.get("message") else "")
 
 
+def _retry(data: Json) -> str:
+    model, following = data["model"], data["nextModel"]
+    what = (
+        f"again in {data['delayMs']} ms" if following == model else f"falling back to {following}"
+    )
+    return f"attempt {data['attempt']} of {model} failed ({data['kind']}); {what}"
+
+
 LINES: dict[str, Callable[[Json], str]] = {
     "run.created": lambda data: f"{data['agent']} ({data['model']}): {short(data['message'])}",
     "run.waiting": lambda data: f"waits for {len(data['requests'])} answer(s)",
@@ -106,9 +114,7 @@ LINES: dict[str, Callable[[Json], str]] = {
     "reply.received": _received,
     "reply.rejected": _problems,
     "reply.truncated": lambda data: "cut off; nothing of it was used",
-    "model.retry": lambda data: (
-        f"attempt {data['attempt']} failed ({data['kind']}); again in {data['delayMs']} ms"
-    ),
+    "model.retry": _retry,
     "action.started": lambda data: f"{data['action']} {short(data['params'])}",
     "action.completed": _completed,
     "action.rejected": lambda data: f"{data['action']}: {short(data['reason'])}",

@@ -229,6 +229,8 @@ class ModelRetry(FactData):
     message: str
     delay_ms: int
     model: str = ""
+    next_model: str = ""
+    """Which model is asked next; another one than `model` when a fallback takes over."""
 
 
 class ActionStarted(FactData):

@@ -79,7 +79,7 @@ class Folder(ValueFolder):
         reply = as_object(value)
         while reply is not None and is_wrapped(reply):
             key, inner = next(iter(reply.items()))
-            self.warn("", f"the reply was unwrapped from {shorten(key)}")
+            self.wrapped("", f"the reply was unwrapped from {shorten(key)}")
             reply = as_object(inner)
         if reply is None:
             self.wrong("", "a reply is one JSON object", value)

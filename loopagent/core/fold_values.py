@@ -56,10 +56,12 @@ class ValueFolder:
 
     Args:
         max_entries: Most entries in all lists of the protocol together.
+        bound: A schema that the provider enforced had the reply wrapped and free values written as text.
     """
 
-    def __init__(self, max_entries: int = MAX_ENTRIES) -> None:
+    def __init__(self, max_entries: int = MAX_ENTRIES, *, bound: bool = False) -> None:
         self._max_entries = max_entries
+        self._bound = bound
         self._entries = 0
         self.warnings: list[str] = []
         self.problems: list[Problem] = []
@@ -75,6 +77,11 @@ class ValueFolder:
             self.warnings.append(f"{path}: {what}" if path else what)
         elif len(self.warnings) == MAX_WARNINGS:
             self.warnings.append("and more of the kind")
+
+    def wrapped(self, path: str, what: str) -> None:
+        """Note that a value had another one around it; of a reply that a schema bound, nobody needs to know."""
+        if not self._bound:
+            self.warn(path, what)
 
     def wrong(self, path: str, expected: str, *came: object) -> None:
         """Note a problem.
@@ -270,7 +277,7 @@ class ValueFolder:
             return value
         if not isinstance(found, wanted):
             return value
-        self.warn(path, "JSON text decoded")
+        self.wrapped(path, "JSON text decoded")
         return found
 
     def single(self, value: Any, path: str) -> Any:

@@ -26,6 +26,8 @@ MAX_DEPTH = 100
 """Levels of nesting in which values are looked at; deeper ones are refused."""
 MAX_TRIALS = 2_000
 """Alternatives tried out in one check; values of later ones are checked as they came."""
+DECODED = "the text was decoded as JSON; give the value itself"
+"""End of the warning about a text where the schema wants another value."""
 _TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 _BOOLEANS = {"true": True, "false": False}
 
@@ -132,7 +134,7 @@ class _Fitter:
         if too_deep(value, MAX_DEPTH):
             self.problems.append(Problem(path, _TOO_DEEP))
             return text
-        self.warnings.append(f"{path}: the text was decoded as JSON; give the value itself")
+        self.warnings.append(f"{path}: {DECODED}")
         return value
 
     def _alternative(self, options: list[Schema], value: Any, path: str, depth: int) -> Any:

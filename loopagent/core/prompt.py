@@ -124,11 +124,11 @@ def _variables(spec: AgentSpec, step_types: Collection[str]) -> dict[str, Any]:
     shared = shared_shapes(steps)
     return {
         "agent": {"name": spec.name, "description": spec.description},
-        "envelope": model_shape(LoopAgentResponse, only=_fields(spec)),
+        "envelope": model_shape(LoopAgentResponse, only=reply_fields(spec)),
         "rules": RULES,
         "types": shared,
         "steps": [_step(one, shared) for one in steps],
-        "actions": [_action(spec, one) for one in spec.actions if spec.approval_of(one) != "never"],
+        "actions": [_action(spec, one) for one in usable_actions(spec)],
         "schema": ""
         if spec.payload.schema_ is None
         else json.dumps(spec.payload.schema_, ensure_ascii=False),
@@ -146,9 +146,14 @@ def _step(step: type[NextStep], shared: Collection[str]) -> dict[str, str]:
     }
 
 
-def _fields(spec: AgentSpec) -> tuple[str, ...]:
+def reply_fields(spec: AgentSpec) -> tuple[str, ...]:
     """Fields of a reply that the agent may use; others are not even named."""
     return (*ALWAYS, "responseForm") if spec.interactive else ALWAYS
+
+
+def usable_actions(spec: AgentSpec) -> tuple[ActionSpec, ...]:
+    """Actions that the agent may call, at once or after approval."""
+    return tuple(one for one in spec.actions if spec.approval_of(one) != "never")
 
 
 def _action(spec: AgentSpec, action: ActionSpec) -> dict[str, str]:

@@ -34,6 +34,8 @@ class ReplyRules:
         max_entries: Most entries in all lists of the protocol together; lists in data do not count.
         allowed_steps: Step types it may ask for; None for all.
         read_tools_left: Whether read tools may still postpone a question or a completion.
+        bound: The provider held the reply to a schema; then a wrapper, and text that holds JSON, are how the
+            schema wants it and not something to be tolerated.
     """
 
     interactive: bool = True
@@ -41,6 +43,7 @@ class ReplyRules:
     max_entries: int = MAX_ENTRIES
     allowed_steps: frozenset[str] | None = None
     read_tools_left: bool = True
+    bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ def read_reply(text: str, finish: str = "stop", *, rules: ReplyRules = DEFAULT_R
 
 
 def _read_value(value: Any, warnings: list[str], rules: ReplyRules) -> Reading:
-    folder = Folder(rules.max_entries)
+    folder = Folder(rules.max_entries, bound=rules.bound)
     reply = folder.fold(value)
     warnings += folder.warnings
     response = [] if reply is None else validate_envelope(reply)

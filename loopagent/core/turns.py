@@ -19,6 +19,7 @@ from loopagent.core.facts import (
 )
 from loopagent.core.feedback import refusal_feedback, truncation_feedback
 from loopagent.core.hashing import json_hash
+from loopagent.core.params import DECODED
 from loopagent.core.paths import rules_of
 from loopagent.core.payload import PayloadChange, apply_change
 from loopagent.core.problems import Problem
@@ -57,11 +58,16 @@ def take_reply(tx: Tx, outcome: Outcome) -> None:
         _model_failed(tx, outcome)
         return
     text = str(value.get("text", ""))
-    reading = read_reply(text, str(value.get("finish", "stop")), rules=_rules(tx.state))
+    bound = value.get("bound") is True
+    reading = read_reply(
+        text, str(value.get("finish", "stop")), rules=_rules(tx.state, bound=bound)
+    )
     if reading.outcome == "truncated":
         _truncated(tx, text, spent)
         return
     staged = _stage(tx.state, reading)
+    if bound:  # the schema of its dialect wants text where the action's own wants a value
+        staged.warnings = [one for one in staged.warnings if not one.endswith(DECODED)]
     if staged.problems:
         _refused(tx, text, staged.problems, spent)
         return
@@ -89,13 +95,14 @@ def _charge(tx: Tx, value: dict[str, Any]) -> dict[str, Any]:
     return {key: amount for key, amount in spent.public().items() if amount}
 
 
-def _rules(state: RunState) -> ReplyRules:
+def _rules(state: RunState, *, bound: bool) -> ReplyRules:
     bounds = state.spec.limits
     return ReplyRules(
         interactive=state.spec.interactive,
         max_chars=bounds.max_reply_chars,
         allowed_steps=offered(state.spec),
         read_tools_left=state.counters.reads_first < bounds.max_reads_first,
+        bound=bound,
     )
 
 

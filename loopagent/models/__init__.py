@@ -78,7 +78,7 @@ def _openai(spec: str, env: Mapping[str, str], base_dir: Path | None) -> Model:
 
     key = _needed(spec, env, "OPENAI_API_KEY")
     url = _address(env.get("OPENAI_BASE_URL") or OFFICIAL_URL, "OPENAI_BASE_URL")
-    return OpenAIModel(spec, _after_colon(spec), url, key, **_chat_options(env))
+    return OpenAIModel(spec, _after_colon(spec), url, key, dialect="openai", **_chat_options(env))
 
 
 def _anthropic(spec: str, env: Mapping[str, str], base_dir: Path | None) -> Model:

@@ -10,7 +10,7 @@ from loopagent.models.faults import complaint_in, kind_of
 from loopagent.models.http import Arrival, HttpSettings, Wire, clean_key
 from loopagent.models.prices import cost_usd
 from loopagent.models.values import count, is_list, joined, mapping
-from loopagent.ports import ChatMessage, Finish, ModelReply, ModelRequest, Usage
+from loopagent.ports import ChatMessage, Finish, ModelReply, ModelRequest, SchemaSupport, Usage
 
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class AnthropicModel:
         headers = {"x-api-key": key, "anthropic-version": API_VERSION}
         base = base_url.rstrip("/").removesuffix("/v1")
         self._priced_as = f"{base}#{model}"
+        self.schema_support = SchemaSupport("anthropic", sure=base == OFFICIAL_URL)
         self._wire = Wire(
             name, f"{base}/v1/messages", headers=headers, secrets=(key,), settings=settings
         )

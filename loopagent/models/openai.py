@@ -14,12 +14,13 @@ from loopagent.models.faults import complaint_in, kind_of
 from loopagent.models.http import Arrival, HttpSettings, Wire, clean_key
 from loopagent.models.prices import cost_usd
 from loopagent.models.values import count, dollars, is_list, joined, mapping, merged, text_in
-from loopagent.ports import Finish, ModelReply, ModelRequest, Usage
+from loopagent.ports import Finish, ModelReply, ModelRequest, SchemaSupport, Usage
 
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from loopagent.core.dialect_writer import Dialect
     from loopagent.errors import ModelError
     from loopagent.ports import DeltaSink
 
@@ -28,9 +29,8 @@ OFFICIAL_URL = "https://api.openai.com/v1"
 JsonMode = Literal["auto", "schema", "object", "off"]
 """How JSON is asked for.
 
-`schema`: a strict JSON Schema when the request has one. `object`: JSON of any shape. `off`: by the
-prompt alone.
-`auto`: `schema` at OpenAI itself, `object` elsewhere.
+`schema`: the server takes a strict JSON Schema. `object`: it knows JSON of any shape only. `off`: the prompt
+alone asks. `auto`: OpenAI itself takes a schema, other servers only when one is asked for.
 """
 _FINISH: dict[str, Finish] = {
     "stop": "stop",
@@ -59,6 +59,8 @@ class OpenAIModel:
         base_url: Address up to and including the version, for example `https://api.openai.com/v1`.
         api_key: Sent as bearer token; None for servers that want none.
         json_mode: How JSON is asked for, see `JsonMode`.
+        dialect: Whose subset of JSON Schema the server takes; None takes OpenAI's own at OpenAI itself, and
+            elsewhere that of engines which decode by a grammar.
         finish_required: A stream that ends without saying why counts as cut off. Turn it off only
             for servers that never say.
         settings: Timeouts and limits.
@@ -75,6 +77,7 @@ class OpenAIModel:
         api_key: str | None = None,
         *,
         json_mode: JsonMode = "auto",
+        dialect: Dialect | None = None,
         finish_required: bool = True,
         settings: HttpSettings | None = None,
     ) -> None:
@@ -82,9 +85,8 @@ class OpenAIModel:
         self._model = model
         host = urlsplit(base_url).hostname or ""
         self._official = f".{host}".endswith(".api.openai.com")  # regional addresses too
-        self._json_mode = (
-            ("schema" if self._official else "object") if json_mode == "auto" else json_mode
-        )
+        self._json_mode: JsonMode = json_mode
+        self.schema_support = self._support(dialect)
         self._finish_required = finish_required
         self._priced_as = f"{base_url}#{model}"
         key = clean_key(api_key, name) if api_key else ""
@@ -105,6 +107,12 @@ class OpenAIModel:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._wire.aclose()
+
+    def _support(self, dialect: Dialect | None) -> SchemaSupport | None:
+        if self._json_mode in ("object", "off"):
+            return None
+        sure = self._official or self._json_mode == "schema"
+        return SchemaSupport(dialect or ("openai" if self._official else "grammar"), sure=sure)
 
     def _priced(self, usage: Usage) -> Usage:
         if usage.cost_usd is not None:
@@ -134,7 +142,7 @@ class OpenAIModel:
         return body
 
     def _response_format(self, request: ModelRequest) -> dict[str, Any] | None:
-        if self._json_mode == "schema" and request.schema is not None:
+        if self.schema_support is not None and request.schema is not None:
             schema = {"name": "reply", "strict": True, "schema": object_rooted(request.schema)}
             return {"type": "json_schema", "json_schema": schema}
         # Servers demand that the prompt speaks of JSON; a prompt that does not wants plain text.

@@ -17,6 +17,7 @@ from loopagent.errors import ModelError
 from loopagent.ports import ChatMessage, Model, ModelRequest, StoredArtifact, Usage
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask
 from loopagent.runtime.partial import MessageStream
+from loopagent.runtime.structured import Schemas
 
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Performer:
         action_of: Callable[[str, str], Action[..., Any] | None],
         clock: Callable[[], float],
         retry: RetryPolicy | None = None,
+        schemas: Schemas | None = None,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -56,6 +58,7 @@ class Performer:
         self._action_of = action_of
         self._clock = clock
         self._retry = retry or RetryPolicy()
+        self._schemas = schemas or Schemas()
         self._models: dict[str, Model] = {}
         self._prompts: dict[str, str] = {}
         self._kinds: Mapping[type[Any], Callable[[Live, Any, Report], Awaitable[Outcome]]] = {
@@ -117,7 +120,6 @@ class Performer:
 
     async def _call_model(self, live: Live, effect: CallModel, report: Report) -> Outcome:
         state = live.state
-        models = [self.open(name) for name in (state.model, *state.spec.fallback_models)]
         stream = MessageStream()
 
         async def on_delta(text: str) -> None:
@@ -132,6 +134,10 @@ class Performer:
             live.partial = ""
             await report("model_retry", {"effect": effect.id, **_notice(notice)})
 
+        models = [
+            self._schemas.held(self.open(name), state.spec, on_retry)
+            for name in (state.model, *state.spec.fallback_models)
+        ]
         live.partial = ""
         reply, attempts = await ask(
             models,
@@ -146,6 +152,7 @@ class Performer:
             "finish": reply.finish,
             "model": reply.model,
             "usage": _usage(reply.usage),
+            **({"bound": True} if reply.bound else {}),
         }
         failed = [_attempt(one) for one in attempts if one.usage]
         return Outcome.done(
@@ -264,6 +271,7 @@ def _notice(notice: RetryNotice) -> dict[str, Any]:
         "message": notice.message,
         "delayMs": round(notice.delay_seconds * 1000),
         "model": notice.model,
+        "nextModel": notice.next_model,
     }
 
 

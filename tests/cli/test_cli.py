@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from loopagent import resources
+from tests.fakes.provider import FakeProvider
 from tests.http.server import make_project
 
 
@@ -142,6 +143,21 @@ def test_init_makes_a_project_that_runs(tmp_path: Path) -> None:
     waiting = loopagent("run", "order-analyst", "Late?", "--project", str(folder), "--json")
     assert waiting.returncode == 3
     assert loopagent("init", str(folder)).returncode == 2
+
+
+def test_a_fallback_to_another_model_is_never_silent(tmp_path: Path) -> None:
+    with FakeProvider() as provider:
+        first, second = f"{provider.url}#rl-quota", f"{provider.url}#ok"
+        agents = tmp_path / "agents"
+        agents.mkdir()
+        (agents / "planner.agent.yaml").write_text(
+            "apiVersion: loopagent/v1\nkind: Agent\nname: planner\n"
+            f"model: {first}\nfallbackModels: ['{second}']\n"
+        )
+        ran = loopagent("run", "planner", "Go.", "--project", str(tmp_path))
+    assert ran.returncode == 0, ran.stderr
+    (line,) = [one for one in ran.stdout.splitlines() if "model.retry" in one]
+    assert line.endswith(f"attempt 1 of {first} failed (quota); falling back to {second}")
 
 
 def test_prompt_and_schemas() -> None:

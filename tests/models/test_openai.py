@@ -131,7 +131,7 @@ def test_a_schema_with_an_object_at_its_root_is_left_alone() -> None:
     ("json_mode", "schema", "system", "wanted"),
     [
         ("auto", None, "Reply in JSON", "json_object"),
-        ("auto", {"type": "object"}, "Reply in JSON", "json_object"),
+        ("auto", {"type": "object"}, "Reply in JSON", "json_schema"),
         ("auto", None, "Summarise", None),
         ("schema", {"type": "object"}, "Reply in JSON", "json_schema"),
         ("schema", None, "Reply in JSON", "json_object"),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import jsonschema_rs
-import llguidance
 import pytest
 
 from loopagent import resources, schemas
@@ -16,6 +14,7 @@ from loopagent.core.envelope import validate_envelope
 from loopagent.core.prompt import system_parts, system_prompt
 from loopagent.core.steps import STEP_TYPES
 from tests.core.play import WORK
+from tests.decoding import accepts
 
 
 TEMPLATE = resources.prompt("system.md.j2")
@@ -61,27 +60,6 @@ def test_every_event_type_has_a_schema() -> None:
     }
     assert jsonschema_rs.is_valid(schema, event)
     assert not jsonschema_rs.is_valid(schema, {**event, "type": "turn.begun"})
-
-
-class Bytes:
-    """A tokenizer with one token a byte."""
-
-    eos_token_id = 256
-    bos_token_id = None
-    tokens = [bytes([one]) for one in range(256)] + [b"<eos>"]
-    special_token_ids = [256]
-
-    def __call__(self, text: bytes | str) -> list[int]:
-        return list(text.encode() if isinstance(text, str) else text)
-
-
-def accepts(schema: dict[str, Any], text: str) -> bool:
-    """Whether constrained decoding by the schema could write the text."""
-    tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Bytes()))
-    grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(schema))
-    assert not llguidance.LLMatcher.validate_grammar(grammar, tokenizer)
-    matcher = llguidance.LLMatcher(tokenizer, grammar)
-    return all(matcher.consume_token(one) for one in text.encode()) and matcher.is_accepting()
 
 
 DONE = '{"reasoning":"r","taskComplete":true,"message":"ok"}'
