@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from loopagent.core.advance import advance
-from loopagent.core.effects import CancelEffect, Effect, RunAction
+from loopagent.core.effects import CallModel, CancelEffect, Effect, RunAction
 from loopagent.core.events import Event, Reported, Settled, Started
 from loopagent.core.facts import public_event
 from loopagent.core.outcome import Outcome
@@ -261,12 +261,27 @@ class Engine:
             await self._apply(live, lambda _: [report])
         for effect in todo:
             if effect.id in live.state.pending:
-                live.tasks[effect.id] = asyncio.create_task(
-                    self._work(live, effect), name=f"{live.run_id}/{effect.id}"
-                )
+                self._start(live, effect)
+
+    def _start(self, live: Live, effect: Effect) -> None:
+        """Have an effect performed: by the worker that has just brought an outcome back, else by a new one."""
+        worker = live.spare
+        if worker is None:
+            worker = asyncio.create_task(self._work(live, effect), name=f"{live.run_id}/{effect.id}")
+        else:
+            live.spare, live.following = None, effect
+        live.tasks[effect.id] = worker
 
     async def _work(self, live: Live, effect: Effect) -> None:
-        """Perform one effect and bring its outcome back, together with whatever else is ready by then."""
+        """Perform an effect, bring its outcome back, and go on with one of the effects that follow from it."""
+        following: Effect | None = effect
+        while following is not None:
+            following = await self._perform(live, following)
+            if isinstance(following, CallModel):
+                await asyncio.sleep(0)  # a model and actions that never wait must not keep the loop
+
+    async def _perform(self, live: Live, effect: Effect) -> Effect | None:
+        """Perform one effect and deliver its outcome together with whatever else is ready by then."""
 
         async def report(what: Any, data: dict[str, Any]) -> None:
             event = Reported(what, data, self._clock())
@@ -281,13 +296,14 @@ class Engine:
                 "internal", f"{type(error).__name__} while performing {effect.kind}."
             )
         if live.tasks.get(effect.id) is not asyncio.current_task():
-            return
+            return None
         live.ready.append(Settled(effect.id, outcome, self._clock()))
-        await self._flush(live, effect.id)
+        return await self._flush(live, effect.id)
 
-    async def _flush(self, live: Live, effect_id: str) -> None:
+    async def _flush(self, live: Live, effect_id: str) -> Effect | None:
+        """Deliver what is ready; returns the effect that this worker goes on with."""
         async with live.lock:
-            live.tasks.pop(effect_id, None)
+            live.spare = live.tasks.pop(effect_id, None)
             events, live.ready = live.ready, []
             try:
                 if events:
@@ -295,9 +311,12 @@ class Engine:
             except Exception:
                 _LOG.exception("run %s could not be saved; it is taken up again later", live.run_id)
                 await self._abandon(live)
-                return
+                return None
+            finally:
+                following, live.spare, live.following = live.following, None, None
             self._rest(live)
         self._forget_if_resting(live)
+        return following
 
     async def _abandon(self, live: Live) -> None:
         """Let go of a run whose progress cannot be saved: the store has it as it last was."""

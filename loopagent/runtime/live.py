@@ -12,6 +12,7 @@ from loopagent.ports import ChatMessage, Snapshot
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from loopagent.core.effects import Effect
     from loopagent.core.events import Event
     from loopagent.core.state import Message, RunState
     from loopagent.core.transition import Transition
@@ -22,12 +23,14 @@ class Live:
 
     __slots__ = (
         "chat",
+        "following",
         "idle",
         "lock",
         "owned",
         "partial",
         "ready",
         "run_id",
+        "spare",
         "state",
         "system",
         "tasks",
@@ -43,6 +46,11 @@ class Live:
         self.lock = asyncio.Lock()
         self.ready: list[Event] = []
         self.tasks: dict[str, asyncio.Task[None]] = {}
+        """Who performs which effect; a worker goes from one effect to the next."""
+        self.spare: asyncio.Task[None] | None = None
+        """The worker that delivers at this moment; it can go on with an effect that follows."""
+        self.following: Effect | None = None
+        """The effect that was given to it."""
         self.idle = asyncio.Event()
         self.owned = False
         self.partial = ""
