@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from loopagent.core.canonical import canonical_reply
 from loopagent.core.envelope import LoopAgentResponse, validate_envelope
 from loopagent.core.fold import Folder
 from loopagent.core.fold_values import MAX_ENTRIES
@@ -105,11 +106,15 @@ def read_reply(text: str, finish: str = "stop", *, rules: ReplyRules = DEFAULT_R
 
 
 def _read_value(value: Any, warnings: list[str], rules: ReplyRules) -> Reading:
-    folder = Folder(rules.max_entries, bound=rules.bound)
-    reply = folder.fold(value)
-    warnings += folder.warnings
+    reply = canonical_reply(value, rules.max_entries)
+    found: list[Problem] = []
+    if reply is None:
+        folder = Folder(rules.max_entries, bound=rules.bound)
+        reply = folder.fold(value)
+        warnings += folder.warnings
+        found = folder.problems
     response = [] if reply is None else validate_envelope(reply)
-    problems = [*folder.problems, *(response if isinstance(response, list) else ())]
+    problems = [*found, *(response if isinstance(response, list) else ())]
     if reply is None or problems or isinstance(response, list):
         return _refused(warnings, *problems)
     return _Case(reply, response, warnings, rules).decide()
