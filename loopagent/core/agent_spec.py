@@ -140,6 +140,8 @@ class AgentSpec(Spec):
     """What the agent is told about its job; Markdown, sent as written."""
     standing: tuple[str, ...] = ()
     """Standing instructions of the project, in order."""
+    steps: tuple[str, ...] | None = None
+    """Next step types the agent may use, of those it has the means for; null for all of them."""
     actions: tuple[ActionSpec, ...] = ()
     """Actions the agent may use."""
     payload: PayloadSpec = PayloadSpec()
@@ -162,7 +164,10 @@ class AgentSpec(Spec):
 
     def action(self, name: str) -> ActionSpec | None:
         """The action of exactly this name, or None."""
-        return next((one for one in self.actions if one.name == name), None)
+        for one in self.actions:
+            if one.name == name:
+                return one
+        return None
 
     def approval_of(self, action: ActionSpec) -> Approval:
         """Whether a call of the action runs at once, is asked for, or is forbidden."""

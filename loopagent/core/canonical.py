@@ -57,7 +57,7 @@ def canonical_reply(value: Any, max_entries: int = MAX_ENTRIES) -> Json | None:
 
 def _likely(reply: Json) -> bool:
     """Whether the confidence, if there is one, needs no warning."""
-    return 0 <= reply.get("confidence", 0) <= 1
+    return bool(0 <= reply.get("confidence", 0) <= 1)
 
 
 class _Looker:
@@ -94,7 +94,7 @@ class _Looker:
         """Whether it is a list whose entries are as they should be."""
         if type(value) is not list:
             return False
-        items = cast("list[Any]", value)
+        items: list[Any] = value
         self.left -= len(items)
         item = kind.item
         if self.left < 0:

@@ -105,7 +105,8 @@ def _start(tx: Tx, call: RunAction) -> bool:
     if blocked is not None:
         return _reject(tx, call, "blocked", blocked, "engine")
     state.calls = {**state.calls, call.action: state.calls.get(call.action, 0) + 1}
-    tx.issue(replace(call, timeout_ms=limits.timeout_ms(state, call.timeout_ms) or call.timeout_ms))
+    left_ms = limits.timeout_ms(state, call.timeout_ms) or call.timeout_ms
+    tx.issue(call if left_ms == call.timeout_ms else replace(call, timeout_ms=left_ms))
     key = call.id.partition(":")[2]
     tx.fact(
         ActionStarted(call_id=call.id, action=call.action, params=call.params), "model", key=key

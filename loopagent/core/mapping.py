@@ -79,15 +79,16 @@ class Outputs:
         made: Any = [value] if append else value
         for part in reversed(path[depth + 1 :]):
             made = {part: made}
-        return self._do("add", path[: depth + 1], made)
+        return self._do("add", path[: depth + 1], made, place=path)
 
     def _append(self, path: Path, at: Any, value: Any) -> str:
         if not is_array(at):
             return "not an array"
         return self._do("add", (*path, len(at)), value)
 
-    def _do(self, operation: Operation, path: Path, value: Any) -> str:
-        if not self._write.allows(path, operation):
+    def _do(self, operation: Operation, path: Path, value: Any, place: Path | None = None) -> str:
+        """Write, if that is allowed; `place` is where the value ends up when objects on the way are made with it."""
+        if not self._write.allows(place or path, operation):
             return f"{operation} is not allowed there"
         op = {"add": "add", "update": "replace"}[operation]
         change: Json = {"op": op, "path": pointer(path), "value": value}

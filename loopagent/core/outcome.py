@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import Any
+
+from loopagent.core.json_values import compact_json
 
 
 NOT_FAILURES = frozenset({"rejected", "not_started"})
@@ -74,4 +75,4 @@ class Outcome:
         """The value as text: a string as it is, anything else as JSON."""
         if isinstance(self.value, str):
             return self.value
-        return json.dumps(self.value, ensure_ascii=False, separators=(",", ":"))
+        return compact_json(self.value)

@@ -16,6 +16,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from loopagent.core import limits
 from loopagent.core.envelope import LoopAgentResponse
+from loopagent.core.json_values import compact_json
 from loopagent.core.paths import rules_of
 from loopagent.core.shapes import model_shape, schema_shape, shared_shapes
 from loopagent.core.steps import STEP_TYPES, NextStep, offered
@@ -178,4 +179,4 @@ def volatile_message(state: RunState) -> str:
     if state.artifacts:
         parts["artifacts"] = {one.handle: f"{one.chars} chars" for one in state.artifacts}
     parts["left"] = limits.left(state)
-    return "State: " + json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+    return "State: " + compact_json(parts)

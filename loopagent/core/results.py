@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from loopagent.core.json_values import compact_json
 from loopagent.core.outcome import Outcome
 
 
@@ -31,7 +31,7 @@ def results_text(
 ) -> str:
     """The results message. `handle` names stored results; the model sees head, tail, size and that name."""
     shown = [_shown(one, handle) for one in results]
-    return json.dumps({"results": shown}, ensure_ascii=False, separators=(",", ":"))
+    return compact_json({"results": shown})
 
 
 def _shown(entry: dict[str, Any], handle: Callable[[dict[str, object]], str]) -> dict[str, Any]:

@@ -150,16 +150,14 @@ def is_valid_part(root: Schema, part: Schema, value: Any) -> bool:
 
 def too_deep(value: Any, levels: int) -> bool:
     """Whether objects and arrays are nested in more than so many levels; does not recurse."""
-    containers = _containers([value])
+    containers = [value] if isinstance(value, (dict, list)) else []
     for _ in range(levels):
         if not containers:
             return False
-        containers = _containers(inner for one in containers for inner in _inside(one))
+        containers = [
+            inner for one in containers for inner in _inside(one) if isinstance(inner, (dict, list))
+        ]
     return bool(containers)
-
-
-def _containers(values: Iterable[Any]) -> list[Any]:
-    return [one for one in values if isinstance(one, (dict, list))]
 
 
 def _inside(value: Any) -> Iterable[Any]:

@@ -148,7 +148,7 @@ class Result:
     detail: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(slots=True)
+@dataclass
 class RunState:
     """Everything the engine knows about a run except its transcript.
 
@@ -198,8 +198,7 @@ class RunState:
     def fork(self) -> RunState:
         """A shallow copy that may be assigned to; much cheaper than `copy.copy`, and made once a transition."""
         made = object.__new__(RunState)
-        for name in RunState.__slots__:
-            setattr(made, name, getattr(self, name))
+        made.__dict__.update(self.__dict__)
         return made
 
     @property
@@ -215,7 +214,10 @@ class RunState:
     @property
     def waiting(self) -> bool:
         """Whether everything that is pending can only be settled from outside."""
-        return bool(self.pending) and len(self.asks) == len(self.pending)
+        for one in self.pending.values():
+            if not isinstance(one, AskHuman):
+                return False
+        return bool(self.pending)
 
     @property
     def calling(self) -> CallModel | None:

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 UNSUPPORTED = ("artifactToolCalls", "conversationToolCalls", "memoryWrites")
 
 
+NOTHING_SPENT = Usage()
+
+
 @dataclass
 class Staged:
     """Everything a reply asks for, worked out but not applied: the plan before the commit."""
@@ -86,7 +89,7 @@ def _model_failed(tx: Tx, outcome: Outcome) -> None:
 
 def _charge(tx: Tx, value: dict[str, Any]) -> dict[str, Any]:
     """Count what the call cost, failed attempts included; returns the usage of this turn."""
-    spent = Usage()
+    spent = NOTHING_SPENT
     for attempt in value.get("attempts", ()):
         spent = spent.plus(attempt.get("usage") or {})
     if "usage" in value:

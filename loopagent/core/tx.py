@@ -68,13 +68,17 @@ class Tx:
 
     def drop(self, effect_id: str) -> None:
         """Take an effect off the pending ones."""
-        self.state.pending = {
-            key: one for key, one in self.state.pending.items() if key != effect_id
-        }
+        pending = self.state.pending.copy()
+        pending.pop(effect_id, None)
+        self.state.pending = pending
 
     def count(self, **changes: int | str) -> None:
         """Set counters."""
-        self.state.counters = replace(self.state.counters, **changes)  # type: ignore[arg-type]
+        counters = self.state.counters
+        for name, value in changes.items():
+            if getattr(counters, name) != value:  # most are set to what they are
+                self.state.counters = replace(counters, **changes)  # type: ignore[arg-type]
+                return
 
     def result(self, key: str, outcome: Outcome) -> None:
         """Record what became of one effect of the open step."""

@@ -129,6 +129,8 @@ async def ask(
     if not models:
         raise ConfigError("No model is configured for this run.")
     call = _Call(request, policy, on_delta, on_retry, sleep, chance, timeout_seconds)
+    if timeout_seconds is None:
+        return await call.ask_all(models), tuple(call.failed)
     clock = asyncio.timeout(timeout_seconds)
     try:
         async with clock:
@@ -257,19 +259,20 @@ class _EmptyReplyError(ModelError):
 
 def _unusable(model: Model, reply: ModelReply) -> ModelError | None:
     """The error that a reply amounts to, if it cannot be used."""
-    usage = asdict(reply.usage)
     if reply.finish in ("refusal", "content_filter"):
         reason = reply.refusal or "no reason given"
         return ModelError(
             reply.finish,
             f"{model.name}: {reply.finish}: {reason[:1000]}",
             partial=reply.text,
-            usage=usage,
+            usage=asdict(reply.usage),
         )
     if reply.text.strip() or reply.finish == "length":
         return None
     return _EmptyReplyError(
-        "bad_response", f"{model.name}: empty reply (finish: {reply.finish})", usage=usage
+        "bad_response",
+        f"{model.name}: empty reply (finish: {reply.finish})",
+        usage=asdict(reply.usage),
     )
 
 

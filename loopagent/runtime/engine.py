@@ -267,7 +267,9 @@ class Engine:
         """Have an effect performed: by the worker that has just brought an outcome back, else by a new one."""
         worker = live.spare
         if worker is None:
-            worker = asyncio.create_task(self._work(live, effect), name=f"{live.run_id}/{effect.id}")
+            worker = asyncio.create_task(
+                self._work(live, effect), name=f"{live.run_id}/{effect.id}"
+            )
         else:
             live.spare, live.following = None, effect
         live.tasks[effect.id] = worker

@@ -21,7 +21,9 @@ WHOLE = st.sampled_from([step.example for step in STEP_TYPES.values() if step.ex
 OTHER_KEYS = st.sampled_from(
     ["TaskComplete", "next_step", "type", "actions", "extra", "subAgent", "subAgents", "params", "confidence"]
 )  # fmt: skip
-OTHER_VALUES = DATA | st.sampled_from([None, True, "true", "0.5", 1.5, -1, "{}", "[]", [], {}, "chat", "Chat"])
+OTHER_VALUES = DATA | st.sampled_from(
+    [None, True, "true", "0.5", 1.5, -1, "{}", "[]", [], {}, "chat", "Chat"]
+)
 
 
 @st.composite

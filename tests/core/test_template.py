@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from loopagent.core.problems import Problem
-from loopagent.core.template import Filled, check, compile_template, fill
+from loopagent.core.template import fill
 
 
 SCOPE: dict[str, Any] = {

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 from loopagent.core.facts import FactData
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.payload import PayloadChange
+from loopagent.core.per_object import PerObject
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.base import Wire
 
@@ -90,6 +91,7 @@ class NextStep(Wire):
             message = f"step type {name!r} is taken by {known.__module__}.{known.__qualname__}"
             raise TypeError(message)
         STEP_TYPES[name] = cls
+        _OFFERED.forget()
 
     @classmethod
     def type_name(cls) -> str:
@@ -156,7 +158,16 @@ def open_step(run: RunState) -> NextStep | None:
 
 def offered(agent: AgentSpec) -> frozenset[str]:
     """Names of the types an agent may use."""
-    return frozenset(name for name, step in STEP_TYPES.items() if step.offered(agent))
+    return _OFFERED(agent)
+
+
+_OFFERED: PerObject[AgentSpec, frozenset[str]] = PerObject(
+    lambda agent: frozenset(
+        name
+        for name, step in STEP_TYPES.items()
+        if step.offered(agent) and (agent.steps is None or name in agent.steps)
+    )
+)
 
 
 def _discover() -> None:

@@ -11,6 +11,7 @@ from pydantic import Field
 from loopagent.core.calls import call_action, too_many
 from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
+from loopagent.core.per_object import PerObject
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.base import NonBlank, Params, Wire
 from loopagent.core.results import call_result
@@ -18,10 +19,19 @@ from loopagent.core.steps import Done, MadeCall, NextStep, Wait
 
 
 if TYPE_CHECKING:
+    from loopagent.core.action_spec import ActionSpec
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.effects import RunAction
     from loopagent.core.outcome import Outcome
     from loopagent.core.state import RunState
+
+
+def _allowed(spec: AgentSpec) -> dict[str, ActionSpec]:
+    return {one.name: one for one in spec.actions if spec.approval_of(one) != "never"}
+
+
+_ALLOWED: PerObject[AgentSpec, dict[str, ActionSpec]] = PerObject(_allowed)
+"""The actions an agent may call at all, by name."""
 
 
 class ActionCall(Wire):
@@ -56,7 +66,7 @@ class Actions(NextStep):
     def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
         """Resolve names, check parameters against their schemas, and reserve counts for the whole batch."""
         spec = run.spec
-        allowed = {one.name: one for one in spec.actions if spec.approval_of(one) != "never"}
+        allowed = _ALLOWED(spec)
         problems: list[Problem] = []
         warnings: list[str] = []
         calls: list[ActionCall] = []
@@ -74,15 +84,15 @@ class Actions(NextStep):
             if match.name is None:
                 problems.extend(match.problems)
                 continue
-            params, wrong, notes = check_params(
-                allowed[match.name].parameters, call.params, f"{path}.params"
-            )
+            action = allowed[match.name]
+            params, wrong, notes = check_params(action.parameters, call.params, f"{path}.params")
             problems.extend(wrong)
             warnings.extend(notes)
             same = match.name == call.name and params == call.params
             calls.append(call if same else ActionCall(name=match.name, params=params))
-        asked = Counter(one.name for one in calls)
-        problems.extend(too_many(run, asked, "nextStep.actions"))
+        counted = [one.name for one in calls if allowed[one.name].max_calls is not None]
+        if counted:
+            problems.extend(too_many(run, Counter(counted), "nextStep.actions"))
         return (
             self if calls == self.actions else type(self)(type="Actions", actions=calls),
             problems,
