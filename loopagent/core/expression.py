@@ -74,6 +74,7 @@ class Expression:
     Args:
         source: The text.
         names: Root names that it looks up.
+        lookups: How often it looks one up at most.
         path: Root name, keys and positions if it is nothing but a path; else None.
         root: The part that computes all of it.
         limits: What it may make and compare.
@@ -81,6 +82,7 @@ class Expression:
 
     source: str
     names: frozenset[str]
+    lookups: int
     path: tuple[str | int, ...] | None
     root: Node = field(repr=False)
     limits: ExpressionLimits = field(repr=False)
@@ -139,7 +141,7 @@ def _parse(source: str, limits: ExpressionLimits) -> Expression | Failure:
         root = parser.read()
     except SyntaxHalt as halt:
         return Failure(halt.message, halt.position)
-    return Expression(source, frozenset(parser.names), _path(root), root, limits)
+    return Expression(source, frozenset(parser.names), len(parser.names), _path(root), root, limits)
 
 
 def _inner(source: str) -> tuple[int, int]:

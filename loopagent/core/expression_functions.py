@@ -105,9 +105,7 @@ def _check_size(frame: Frame, value: float) -> None:
 
 
 def _checked(frame: Frame, value: float) -> int | float:
-    if type(value) is int:
-        _check_size(frame, value)
-    elif not math.isfinite(value):
+    if not (abs(value) <= frame.limits.max_integer if type(value) is int else math.isfinite(value)):
         raise Halt("the result is too large")
     return value
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from loopagent.core.expression_values import Frame, Halt, Missing, present, refuse
+from loopagent.core.expression_values import KINDS, Frame, Halt, Missing, present, refuse
 from loopagent.core.names import closest
 from loopagent.core.problems import path_text
 
@@ -21,6 +21,8 @@ Key: TypeAlias = str | int
 """A key of an object or a position in a list."""
 Function: TypeAlias = Callable[..., Any]
 """Takes the frame and the arguments."""
+_ABSENT: Final = object()
+"""Stands for a name that is not in scope."""
 
 
 class Node(Protocol):
@@ -57,11 +59,13 @@ class Name:
 
     def run(self, frame: Frame) -> Any:
         """Look the name up; an unknown one halts."""
-        try:
-            return frame.scope[self.label]
-        except KeyError:
+        value = frame.scope.get(self.label, _ABSENT)
+        if type(value) not in KINDS:
             frame.at = self.position
-            raise Halt(unknown_name(self.label, frame.scope)) from None
+            if value is _ABSENT:
+                raise Halt(unknown_name(self.label, frame.scope))
+            present(value)
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ class Path:
             else:
                 value = member(value, key, self.base, self.keys[: at + 1])
         frame.at = self.position
-        return value
+        return value if type(value) in KINDS else present(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,10 @@ class Index:
         frame.at = self.position
         if type(key) is not str and (type(key) is not int or abs(key) > frame.limits.max_integer):
             refuse(key, "expected a key or a position in [ ]")
-        return value if type(value) is Missing else member(value, key, self.base, (key,))
+        if type(value) is Missing:
+            return value
+        value = member(value, key, self.base, (key,))
+        return value if type(value) in KINDS else present(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +252,7 @@ def unknown_name(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = closest(name, names)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names[:30]) or 'none'}"
-    return f"unknown name {name}; {hint}"
+    return f"unknown name {name[:100]}; {hint}"
 
 
 def member(value: Any, key: Key, base: Node, keys: tuple[Key, ...]) -> Any:
@@ -259,7 +266,6 @@ def member(value: Any, key: Key, base: Node, keys: tuple[Key, ...]) -> Any:
         return value[key]
     elif key == "length" and kind in {list, str}:
         return len(value)
-    present(value)
     return Missing(_label(base, keys), value, _label(base, keys[:-1]))
 
 

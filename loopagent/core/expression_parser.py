@@ -51,6 +51,13 @@ _POWERS: Final[dict[str, int]] = {
 }
 """How tightly an operator binds; all but `?` group from the left."""
 _LAZY: Final[dict[str, Callable[[Node, Node], Node]]] = {"??": Default, "||": Either, "&&": Both}
+_HINTS: Final[dict[str, str]] = {
+    "is": "write == for is, != for is not",
+    "if": "write condition ? a : b",
+    "for": "there are no loops",
+    "lambda": "there are no functions to define",
+    "typeof": "there are no types to ask for",
+}
 _RESERVED: Final = frozenset({*ALIASES, *CONSTANTS, "in", "not"})
 
 
@@ -73,8 +80,8 @@ class Parser:
         self._limits = limits
         self._nodes = 0
         self._depth = 0
-        self.names: set[str] = set()
-        """Root names that were read."""
+        self.names: list[str] = []
+        """Root names that were read, each time again."""
 
     def read(self) -> Node:
         """Read everything."""
@@ -105,7 +112,8 @@ class Parser:
 
     def _unexpected(self, wanted: str) -> SyntaxHalt:
         token = self._next
-        return SyntaxHalt(f"{wanted}, got {str(token.value)[:40]}", token.position)
+        hint = f"; {_HINTS[token.value]}" if token.kind == "name" and token.value in _HINTS else ""
+        return SyntaxHalt(f"{wanted}, got {str(token.value)[:40]}{hint}", token.position)
 
     def _count(self) -> None:
         self._nodes += 1
@@ -189,7 +197,7 @@ class Parser:
             raise self._unexpected("expected a value")
         if self._skip("("):
             return self._call(token, self._list(")"))
-        self.names.add(token.value)
+        self.names.append(token.value)
         return Name(token.value, token.position)
 
     def _postfix(self, node: Node) -> Node:

@@ -5,7 +5,7 @@ r"""Values with `{{ expression }}` in their texts, and how they are filled.
 | `{{ item.tags }}` and nothing else | the value itself, of whatever type |
 | `Hi {{ item.name }}, no {{ index }}` | text; objects and lists as JSON, null as nothing |
 | `\{{ item }}` | the text `{{ item }}` |
-| `\\{{ item }}` | one backslash and the item |
+| `\\{{ item }}` | one backslash and the item: before `{{`, two stand for one |
 | `item.email`, with an `item` in scope | stays as it is and is warned about; with `bare`, the email |
 
 Texts are filled at any depth of objects and lists; keys are not. What is put in is data: it is not looked through
@@ -32,6 +32,7 @@ from loopagent.core.template_nodes import (
     Reference,
     Whole,
     about,
+    larger,
 )
 
 
@@ -47,13 +48,20 @@ class TemplateLimits:
 
     Args:
         expression: Limits of each expression.
-        max_depth: Deepest nesting of objects and lists with braces in them.
-        max_text_chars: Longest text that is put together from parts, in characters.
+        max_depth: Deepest nesting of objects and lists.
+        max_expressions: Most expressions.
+        max_text_chars: Most that one filling puts together from parts, all texts together, in characters.
+        max_size: Largest value that comes out, in characters of text plus members of objects and lists.
+        copies: Most names that are looked up without measuring the size: so few cannot make a value much larger
+            than what is put in.
     """
 
     expression: ExpressionLimits = DEFAULT_LIMITS
     max_depth: int = 100
+    max_expressions: int = 1_000
     max_text_chars: int = 1_000_000
+    max_size: int = 5_000_000
+    copies: int = 10
 
 
 DEFAULT_TEMPLATE_LIMITS: Final = TemplateLimits()
@@ -75,7 +83,6 @@ class Filled:
     warnings: tuple[str, ...] = ()
 
 
-_OPEN: Final = re.compile(r"(\\{0,2})\{\{")
 _BODY: Final = re.compile(
     r"""(?>[^'"}]+|'(?>[^'\\]|\\.)*'|"(?>[^"\\]|\\.)*"|\}(?!\}))*+\}\}""", re.DOTALL
 )
@@ -97,8 +104,9 @@ class Template:
     """
 
     names: frozenset[str]
-    _limits: ExpressionLimits
+    _limits: TemplateLimits
     _root: Node
+    _lookups: int
     _used: tuple[tuple[Place, Expression], ...]
     _broken: tuple[Finding, ...]
     _warnings: tuple[Finding, ...]
@@ -113,8 +121,13 @@ class Template:
         Returns:
             The value, and what is wrong.
         """
-        run = Pass(scope, self._limits)
+        limits = self._limits
+        run = Pass(scope, limits.expression, limits.max_text_chars)
         value = self._root.fill(run)
+        if self._lookups > limits.copies and larger(value, limits.max_size):
+            too_large = f"would be larger than {limits.max_size} characters and members"
+            run.problems.append(Finding((), too_large))
+            value = None
         if not (run.problems or run.warnings or self._broken or self._warnings):
             return Filled(value)
         warnings = (*self._warnings, *run.warnings)
@@ -164,10 +177,12 @@ def compile_template(
     reader = _Reader(limits, names, bare=bare)
     root = reader.read(value, ())
     names = frozenset(name for _, expression in reader.used for name in expression.names)
+    lookups = sum(expression.lookups for _, expression in reader.used)
     return Template(
         names,
-        limits.expression,
+        limits,
         root,
+        lookups,
         tuple(reader.used),
         tuple(reader.broken),
         tuple(reader.warnings),
@@ -214,6 +229,7 @@ class _Reader:
     ) -> None:
         self._limits = limits
         self._roots = None if names is None else {name.casefold() for name in names}
+        self._left = limits.max_expressions
         self._bare = bare
         self.used: list[tuple[Place, Expression]] = []
         self.broken: list[Finding] = []
@@ -237,12 +253,12 @@ class _Reader:
             if "{{" in key
         ]
         members = tuple((key, self.read(one, (*place, key))) for key, one in value.items())
-        plain = all(isinstance(node, Constant) for _, node in members)
+        plain = all(_is_same(node, value[key]) for key, node in members)
         return Constant(value) if plain else Object(members)
 
     def _array(self, value: list[Any], place: Place) -> Node:
         members = tuple(self.read(one, (*place, at)) for at, one in enumerate(value))
-        plain = all(isinstance(node, Constant) for node in members)
+        plain = all(map(_is_same, members, value))
         return Constant(value) if plain else Array(members)
 
     def _plain(self, text: str, place: Place) -> Node:
@@ -259,24 +275,37 @@ class _Reader:
             return self._break(text, parts, place)
         read: list[str | Expression] = []
         for part in parts:
-            if isinstance(part, str):
-                read.append(part)
-                continue
-            expression = parse(part.source, self._limits.expression)
-            if isinstance(expression, Failure):
-                return self._break(text, about(part.source, f"{expression}; {_HINT}"), place)
-            read.append(expression)
-        used = [part for part in read if isinstance(part, Expression)]
-        self.used += [(place, part) for part in used]
-        if not used:
+            one = part if isinstance(part, str) else self._expression(part.source, place)
+            if one is None:
+                return Constant(text)
+            read.append(one)
+        if all(isinstance(part, str) for part in read):
             return Constant("".join(map(str, read)))
-        if len(read) == 1:
-            return Whole(text, used[0], place)
-        return Mixed(text, tuple(read), place, self._limits.max_text_chars)
+        if len(read) == 1 and isinstance(read[0], Expression):
+            return Whole(text, read[0], place)
+        return Mixed(text, tuple(read), place)
+
+    def _expression(self, source: str, place: Place) -> Expression | None:
+        self._left -= 1
+        if self._left < 0:
+            if self._left == -1:  # said once
+                self._break(source, f"more than {self._limits.max_expressions} expressions", place)
+            return None
+        expression = parse(source, self._limits.expression)
+        if isinstance(expression, Failure):
+            self._break(source, about(source, f"{expression}; {_HINT}"), place)
+            return None
+        self.used.append((place, expression))
+        return expression
 
     def _break(self, text: str, message: str, place: Place) -> Node:
         self.broken.append(Finding(place, message, text))
         return Constant(text)
+
+
+def _is_same(node: Node, value: Any) -> bool:
+    """Whether a part is what was written; a text with escaped braces is not."""
+    return isinstance(node, Constant) and node.value is value
 
 
 class _Body(NamedTuple):
@@ -293,18 +322,18 @@ def _split(text: str) -> list[str | _Body] | str:
     """
     parts: list[str | _Body] = []
     plain, at = "", 0
-    while opening := _OPEN.search(text, at):
-        slashes = opening.end(1) - opening.start(1)
-        plain += text[at : opening.start()]
-        at = opening.end()
-        if slashes == 1:
+    while (opening := text.find("{{", at)) >= 0:
+        before = text[at:opening]
+        slashes = len(before) - len(before.rstrip("\\"))
+        plain += before[: len(before) - slashes] + "\\" * (slashes // 2)
+        at = opening + len("{{")
+        if slashes % 2:
             plain += "{{"
             continue
         closing = _BODY.match(text, at)
         end = closing.end() if closing else text.find("}}", at) + 2
         if end < at:
             return f"no }}}} for the {{{{ at character {at - 1}; {_HINT}"
-        plain += "\\" if slashes else ""
         parts += [plain, _Body(text[at : end - 2])] if plain else [_Body(text[at : end - 2])]
         plain, at = "", end
     plain += text[at:]

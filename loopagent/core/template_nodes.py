@@ -43,12 +43,14 @@ class Pass:
     Args:
         scope: Root names and their JSON values.
         limits: What all expressions together may compare, and each may make.
+        max_chars: Most that is put together from parts, all texts together, in characters.
     """
 
-    __slots__ = ("frame", "problems", "warnings")
+    __slots__ = ("chars_left", "frame", "max_chars", "problems", "warnings")
 
-    def __init__(self, scope: Mapping[str, Any], limits: ExpressionLimits) -> None:
+    def __init__(self, scope: Mapping[str, Any], limits: ExpressionLimits, max_chars: int) -> None:
         self.frame = Frame(scope, limits)
+        self.max_chars = self.chars_left = max_chars
         self.problems: list[Finding] = []
         self.warnings: list[Finding] = []
 
@@ -89,25 +91,25 @@ class Mixed:
     text: str
     parts: tuple[str | Expression, ...]
     place: Place
-    max_chars: int
 
     def fill(self, run: Pass) -> Any:
-        """Put the text together; it stays as it is if a part fails or it gets too long."""
+        """Put the text together; it stays as it is if a part fails or the texts get too long."""
         written: list[str] = []
-        left = self.max_chars
         for part in self.parts:
             text = part if isinstance(part, str) else self._write(part, run)
             if text is None:
                 return self.text
-            left -= len(text)
-            written.append(text)
-            if left < 0:
-                message = f"would be longer than {self.max_chars} characters"
+            run.chars_left -= len(text)
+            if run.chars_left < 0:
+                message = f"texts would be longer than {run.max_chars} characters"
                 run.problems.append(Finding(self.place, message, self.text))
                 return self.text
+            written.append(text)
         return "".join(written)
 
     def _write(self, part: Expression, run: Pass) -> str | None:
+        if run.chars_left < 0:  # it was too much before: do not even write more out
+            return ""
         try:
             return text_of(part.root.run(run.frame))
         except (Halt, RecursionError) as halt:
@@ -182,3 +184,19 @@ def about(source: str, message: str) -> str:
     shown = source.strip()
     shown = shown if len(shown) <= GOT_CHARS else f"{shown[:GOT_CHARS]}…"
     return f"{{{{ {shown} }}}}: {message}"
+
+
+def larger(value: Any, most: int) -> bool:
+    """Whether a value has more characters and members than so many; never looks at many more."""
+    left = most
+    waiting = [value]
+    while waiting and left >= 0:
+        one = waiting.pop()
+        if isinstance(one, str | dict | list):
+            left -= len(one)
+        if left >= 0 and isinstance(one, dict):
+            left -= sum(map(len, one))
+            waiting.extend(one.values())
+        elif left >= 0 and isinstance(one, list):
+            waiting.extend(one)
+    return left < 0
