@@ -84,6 +84,14 @@ class Limits(Spec):
     """Messages of people that may wait for a turn boundary."""
     max_result_chars: int = Field(default=8_000, ge=200)
     """An action result longer than this becomes an artifact; the prompt gets head, tail and handle."""
+    max_pipeline_entries: int = Field(default=1_000, ge=1)
+    """Entries of a `map` in a pipeline."""
+    max_pipeline_bytes: int = Field(default=4_000_000, ge=1_000)
+    """Results that a pipeline may hold until it ends, as JSON."""
+    max_pipeline_seconds: float | None = Field(default=600, gt=0)
+    """Working time of one pipeline, looked at before each of its calls."""
+    max_pipeline_preview_chars: int = Field(default=500, ge=0)
+    """Length of the preview of a value in the events of a pipeline."""
     max_result_bytes: int = Field(default=50_000_000, ge=1_000)
     """An action result larger than this is refused."""
     max_scratchpad_tasks: int = Field(default=50, ge=1)

@@ -26,6 +26,7 @@ class RunAction:
     `repeatable`: running it again after a crash does no harm (read-only or idempotent).
     `started`: it was journaled as started, so an unknown end must not be repeated silently.
     `batch`: key of the one approval that this call shares with the other calls of a loop; empty for its own.
+    `whole`: its result is for the engine, not for the prompt, so it is not shortened.
     """
 
     id: str
@@ -36,6 +37,7 @@ class RunAction:
     on_unknown: Literal["report", "ask"] = "report"
     started: bool = False
     batch: str = ""
+    whole: bool = False
     kind: Literal["run_action"] = "run_action"
 
 

@@ -72,8 +72,8 @@ def _keep_partial(tx: Tx) -> None:
         return
     if brought.payload is not None:
         commit_payload(tx, brought.payload)
-    for fact in brought.told:
-        tx.fact(fact)
+    for key, fact in brought.facts:
+        tx.fact(fact, key=key)
 
 
 def _close(tx: Tx, effect: Effect, reason: str) -> None:

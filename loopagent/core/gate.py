@@ -148,7 +148,7 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
         call_id=call.id,
         action=call.action,
         ok=outcome.ok,
-        result=outcome.value,
+        result=_told(call, outcome, state.spec.limits.max_result_chars),
         error=error.public() if error else None,
         duration_ms=outcome.duration_ms,
         attempts=outcome.attempts,
@@ -157,6 +157,15 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
     tx.result(key, outcome)
     if outcome.ok:
         state.succeeded = {**state.succeeded, call.action: state.succeeded.get(call.action, 0) + 1}
+
+
+def _told(call: RunAction, outcome: Outcome, max_chars: int) -> Any:
+    """What the public is told of a result: one that only the engine works on is cut to its beginning."""
+    if not call.whole or outcome.value is None:
+        return outcome.value
+    text = outcome.text()
+    short = len(text) <= max_chars
+    return outcome.value if short else {"chars": len(text), "head": text[: max_chars // 4]}
 
 
 def learn(tx: Tx, calls: tuple[MadeCall, ...]) -> None:

@@ -88,7 +88,7 @@ def finished(
         calls=course.calls(run),
         results=(entry,),
         payload=_change(run, outputs),
-        told=(told,),
+        facts=((course.rule.prefix, told),),
     )
 
 

@@ -123,6 +123,10 @@ class StepInProgress:
     """How many of the results are stored apart, so that saving a long loop costs no more than its last part."""
     decisions: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Answers to approvals by the key of the call they allow."""
+    began_at: float = 0.0
+    """`at` of the event that opened the step, seconds since the epoch."""
+    began_ms: float = 0.0
+    """Working time of the run when the step was opened."""
     claimed: bool = False
     """The same reply claimed completion; the model is told that it was not taken."""
 

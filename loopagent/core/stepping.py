@@ -16,6 +16,7 @@ from loopagent.core.steps import Done, open_step
 
 
 if TYPE_CHECKING:
+    from loopagent.core.facts import FactData
     from loopagent.core.outcome import Outcome
     from loopagent.core.tx import Tx
 
@@ -49,6 +50,7 @@ def _resume(tx: Tx, step: StepInProgress) -> bool:
     if isinstance(move, Done):
         _finish(tx, step, move)
         return True
+    _tell(tx, move.facts)
     return issue(tx, move.effects)
 
 
@@ -56,21 +58,25 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
     """Close the step: what it brought goes to the model in the order it was asked for."""
     tx.state.step = tx.state.handler = None
     _drop_leftovers(tx)
+    _tell(tx, done.facts)
     learn(tx, done.calls)
     if done.payload is not None:
         commit_payload(tx, done.payload)
     if done.results:
         tx.say("user", "results", results_text(done.results, handle=lambda one: _handle(tx, one)))
-    for fact in done.told:
-        tx.fact(fact)
     for kind, text in done.said:
         tx.say("user", kind, text)
     for text in done.notices:
         tx.notice(text)
     if step.claimed:
         tx.notice(CLAIM_NOT_TAKEN)
-    _count_mistake(tx, list(step.results.values()), progress=done.progress)
+    _count_mistake(tx, list(step.results.values()), done)
     tx.close_turn("step")
+
+
+def _tell(tx: Tx, facts: tuple[tuple[str, FactData], ...]) -> None:
+    for key, data in facts:
+        tx.fact(data, key=key)
 
 
 def _drop_leftovers(tx: Tx) -> None:
@@ -104,13 +110,13 @@ def letters(index: int) -> str:
     return name
 
 
-def _count_mistake(tx: Tx, outcomes: list[Outcome], *, progress: bool) -> None:
+def _count_mistake(tx: Tx, outcomes: list[Outcome], done: Done) -> None:
     """A turn counts as a mistake when something failed and nothing succeeded; any success resets."""
-    failed = any(
+    failed = done.failed or any(
         not one.ok and one.error is not None and one.error.code not in NOT_FAILURES
         for one in outcomes
     )
-    if progress and any(one.ok for one in outcomes):
+    if done.progress and any(one.ok for one in outcomes):
         tx.count(mistakes=0, claims=0)
     elif failed:
         tx.count(mistakes=tx.state.counters.mistakes + 1)

@@ -274,6 +274,8 @@ def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:
         request=request,
         message=str(reply.get("message") or ""),
         form=reply.get("responseForm"),
+        began_at=tx.at,
+        began_ms=tx.state.active_ms,
         claimed=reading.claims_complete,
     )
     for fact in step.opened(tx.state):

@@ -21,7 +21,7 @@ from loopagent.runtime.structured import Schemas
 
 
 if TYPE_CHECKING:
-    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.agent_spec import AgentSpec, Limits
     from loopagent.ports import Store
     from loopagent.runtime.bus import Bus
     from loopagent.runtime.invoke import Invoker
@@ -191,8 +191,10 @@ class Performer:
             effect.params,
             context,
             timeout_ms=effect.timeout_ms,
-            max_result_bytes=bounds.max_result_bytes,
+            max_result_bytes=_most_bytes(bounds, effect),
         )
+        if effect.whole:
+            return outcome
         return await self._shortened(live, effect.id, outcome)
 
     def _progress(self, live: Live, effect_id: str, text: str) -> None:
@@ -244,6 +246,12 @@ class Performer:
         del live, report
         await asyncio.sleep(max(0.0, effect.due - self._clock()))
         return Outcome.done()
+
+
+def _most_bytes(bounds: Limits, effect: RunAction) -> int:
+    """How large a result may be; one for a pipeline is held by it."""
+    most = bounds.max_result_bytes
+    return min(most, bounds.max_pipeline_bytes) if effect.whole else most
 
 
 def interrupted(effect: RunAction) -> Outcome:

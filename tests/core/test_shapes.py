@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from loopagent.core.envelope import LoopAgentResponse
+from loopagent.core.protocol.stages import GroupByStage, MapStage
 from loopagent.core.shapes import model_shape, schema_shape
 from loopagent.core.steps import STEP_TYPES
 
@@ -25,10 +26,12 @@ def test_only_what_is_asked_for_and_with_notes() -> None:
 
 
 def test_lists_of_unions_have_parentheses_and_recursion_ends() -> None:
-    shape = model_shape(STEP_TYPES["Pipeline"])
-    assert ")[]}}" in shape
-    assert "do: stages" in shape
-    assert len(shape) < 800
+    pipeline = model_shape(STEP_TYPES["Pipeline"])
+    assert pipeline == '{type: "Pipeline", pipeline: {steps: stages}}'
+    assert "do: stages" in model_shape(MapStage)
+    assert "by: string|string[]" in model_shape(GroupByStage)
+    payload = {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}
+    assert schema_shape(payload) == "(string|integer)[]"
     tree = {
         "$ref": "#/$defs/T",
         "$defs": {"T": {"type": "object", "properties": {"t": {"$ref": "#/$defs/T"}}}},

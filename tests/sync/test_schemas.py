@@ -127,7 +127,7 @@ def test_the_protocol_part_stays_small_with_every_step_type() -> None:
     assert {f"step:{name}" for name in STEP_TYPES} < {one.name for one in parts}
     assert sum(one.tokens for one in parts if one.protocol) <= 2_500
     text = "".join(one.text for one in parts)
-    assert text.count("groupBy:") == 1  # a type that several steps use is written out once
+    assert text.count("type LoopAction =") == 1  # a type that several steps use is written out once
 
 
 def test_every_part_of_a_prompt_is_named() -> None:

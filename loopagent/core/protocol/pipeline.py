@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, NamedTuple, cast
 
 from pydantic import Field
 
-from loopagent.core.flavours import FREE_LIST
+from loopagent.core.flavours import FREE_LIST, SHAPE, Mark
 from loopagent.core.problems import Fault
 from loopagent.core.protocol.base import LIST_TEXT, Wire, decoded
 from loopagent.core.protocol.stages import MAX_STAGES, ONE_VERB, Stage, verbs_of
@@ -22,7 +22,13 @@ _NESTED: Final = {"map": "do", "let": "value"}
 class AgentPipelineRequest(Wire):
     """A dataflow: the first stage gets data, each later one works on what the one before gave."""
 
-    steps: Annotated[list[Stage], Field(min_length=1, max_length=MAX_STAGES), LIST_TEXT, FREE_LIST]
+    steps: Annotated[
+        list[Stage],
+        Field(min_length=1, max_length=MAX_STAGES),
+        LIST_TEXT,
+        FREE_LIST,
+        Mark({SHAPE: "stages"}),
+    ]
     """The stages, in order; each has exactly one verb."""
 
     @classmethod

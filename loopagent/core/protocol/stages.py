@@ -32,7 +32,7 @@ class StageBase(Wire):
 
 
 class ToolStage(StageBase):
-    """Run an action or an artifact tool."""
+    """Run an action."""
 
     verb: ClassVar = "tool"
     tool: NonBlank

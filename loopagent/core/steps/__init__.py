@@ -24,15 +24,20 @@ from loopagent.core.protocol.base import Wire
 if TYPE_CHECKING:
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.effects import Effect
+    from loopagent.core.facts import FactData
     from loopagent.core.outcome import Outcome
     from loopagent.core.state import MessageKind, RunState
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The step needs these effects settled first; ids are `{turn}:{key}`."""
+    """The step needs these effects settled first; ids are `{turn}:{key}`.
+
+    `facts` are told now, each with the key it belongs to.
+    """
 
     effects: tuple[Effect, ...]
+    facts: tuple[tuple[str, FactData], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,8 @@ class Done:
     `calls` are the calls of actions it made, in the order they were asked for: the circuit breaker
     learns from them. `results` become one results message, `said` further messages, `notices` go with
     the engine's other words at the turn boundary. `progress` is False for a step that can bring
-    nothing, so that it resets no guard. `payload` is what the step wrote, `told` its last public events.
+    nothing, so that it resets no guard; `failed` means that the step as such failed, whatever its calls
+    did. `payload` is what the step wrote. `facts` are told at the end, each with the key it belongs to.
     """
 
     calls: tuple[MadeCall, ...] = ()
@@ -59,8 +65,9 @@ class Done:
     said: tuple[tuple[MessageKind, str], ...] = ()
     notices: tuple[str, ...] = ()
     progress: bool = True
+    failed: bool = False
     payload: PayloadChange | None = None
-    told: tuple[FactData, ...] = ()
+    facts: tuple[tuple[str, FactData], ...] = ()
 
 
 STEP_TYPES: dict[str, type[NextStep]] = {}

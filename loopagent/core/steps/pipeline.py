@@ -2,30 +2,165 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
+from pydantic import PrivateAttr
+
+from loopagent.core.effects import KeepValue
+from loopagent.core.outcome import Outcome
+from loopagent.core.paths import rules_of
+from loopagent.core.pipeline import diagnosis
+from loopagent.core.pipeline.calls import bounds_of, maker, under_way
+from loopagent.core.pipeline.checker import check_pipeline
+from loopagent.core.pipeline.trace import (
+    ENGINE_CODES,
+    Failed,
+    Failure,
+    Memo,
+    Needs,
+    Value,
+    calls_of,
+)
+from loopagent.core.pipeline.walker import walk
 from loopagent.core.protocol.pipeline import AgentPipelineRequest
-from loopagent.core.steps import NextStep
+from loopagent.core.results import STORED, call_result
+from loopagent.core.steps import Done, MadeCall, NextStep, Wait
+
+
+if TYPE_CHECKING:
+    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.problems import Problem
+    from loopagent.core.state import RunState
+
+KEY: Final = "pipe"
+"""Prefix of the keys of its calls."""
+KEPT: Final = "pipe.keep"
+"""Key of the effect that stores a long last value."""
+NAMES: Final = frozenset({"payload"})
+"""Names that templates may use from the start."""
 
 
 class Pipeline(NextStep):
-    """Pass data through stages; only the last value comes back."""
+    """Pass data through stages without being asked; only the last value comes back.
+
+    A stage has one verb: tool (with `with`, `pipeInto`), where, select, sort, distinct, groupBy, jsonpath, grep,
+    first, last, head, tail, count, flatten, lines, map `{as, do, continueOnError}` or let `{name, value}`.
+    Conditions know and, or, not, in, contains, matches, today; paths are like `A.B[0].C`. In `{{ }}`, `$` is what
+    the stage before gave.
+    """
 
     type: Literal["Pipeline"]
     pipeline: AgentPipelineRequest
     """The stages."""
     body: ClassVar = ("pipeline",)
-    runs: ClassVar = False
     example: ClassVar[dict[str, Any]] = {
         "taskComplete": False,
         "nextStep": {
             "type": "Pipeline",
             "pipeline": {
                 "steps": [
-                    {"tool": "list-orders", "with": {}},
-                    {"where": "total > 100"},
-                    {"count": True},
+                    {"tool": "list-orders"},
+                    {"where": "total > 100 and not state in [new, lost]"},
+                    {"map": {"do": [{"tool": "get-order", "with": {"id": "{{item.id}}"}}]}},
+                    {"groupBy": {"by": "city", "sum": "total"}},
                 ]
             },
         },
     }
+    _memo: Memo = PrivateAttr(default_factory=Memo)
+    _scope: tuple[Any, dict[str, Any]] | None = PrivateAttr(default=None)
+
+    @classmethod
+    def offered(cls, agent: AgentSpec) -> bool:
+        """Only agents that have actions: they are where data comes from."""
+        return bool(agent.actions)
+
+    def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
+        """Check the whole pipeline before its first stage runs."""
+        checked, problems, warnings = check_pipeline(
+            self.pipeline, run, names=NAMES, where="nextStep.pipeline"
+        )
+        same = checked is self.pipeline
+        return (
+            self if same else type(self)(type="Pipeline", pipeline=checked),
+            problems,
+            warnings,
+        )
+
+    def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
+        """Walk it from the start with what is known: ask for the next calls, or hand out the last value."""
+        step = run.step
+        move = walk(
+            self.pipeline,
+            scope=self._names(run),
+            key=KEY,
+            results=results,
+            call=maker(run.spec, run.turn),
+            bounds=bounds_of(run),
+            at=step.began_at if step else run.clock,
+            memo=self._memo,
+        )
+        if isinstance(move, Needs):
+            late = _late(run)
+            if late is None:
+                begun = bool(results) or under_way(run, KEY)
+                return Wait(move.effects, () if begun else diagnosis.started(self.pipeline, KEY))
+            move = Failed(late, move.trace)
+        if under_way(run, KEY):
+            return Wait(())
+        return (
+            self._failed(run, move) if isinstance(move, Failed) else self._ended(run, move, results)
+        )
+
+    def _names(self, run: RunState) -> dict[str, Any]:
+        """What templates see besides what the stages name: the payload, as far as the model may read it."""
+        if self._scope is None or self._scope[0] is not run.payload:
+            seen = rules_of(run.spec.payload.read).filter(run.payload)
+            self._scope = (run.payload, {"payload": seen})
+        return self._scope[1]
+
+    def _ended(self, run: RunState, end: Value, results: Mapping[str, Outcome]) -> Wait | Done:
+        outcome = results.get(KEPT) or Outcome.done(end.value)
+        if KEPT not in results and _is_long(outcome, run.spec.limits.max_result_chars):
+            return Wait((KeepValue(f"{run.turn}:{KEPT}", end.value),))
+        return self._done(run, end, outcome)
+
+    def _failed(self, run: RunState, end: Failed) -> Done:
+        failure = end.failure
+        outcome = Outcome.failed(failure.code, str(failure), may_have_run=failure.may_have_run)
+        return self._done(run, end, outcome)
+
+    def _done(self, run: RunState, end: Value | Failed, outcome: Outcome) -> Done:
+        entry = call_result(1, diagnosis.label_of(self.pipeline), outcome)
+        note = diagnosis.note_on(end)
+        told = diagnosis.ended(end, KEY, run.spec.limits.max_pipeline_preview_chars)
+        if not (
+            run.step and run.step.results
+        ):  # it ended at its first look, so nothing was told yet
+            told = (*diagnosis.started(self.pipeline, KEY), *told)
+        return Done(
+            calls=tuple(
+                MadeCall(one.action, one.params, one.outcome) for one in calls_of(end.trace)
+            ),
+            results=({**entry, "note": note} if note else entry,),
+            progress=isinstance(end, Value),
+            failed=isinstance(end, Failed) and end.failure.code in ENGINE_CODES,
+            facts=told,
+        )
+
+
+def _is_long(outcome: Outcome, max_chars: int) -> bool:
+    """Whether a value has to be stored; also one that looks like a stored value and is none."""
+    value = outcome.value
+    return len(outcome.text()) > max_chars or (isinstance(value, dict) and STORED in value)
+
+
+def _late(run: RunState) -> Failure | None:
+    """The failure of working too long, if it does."""
+    most, step = run.spec.limits.max_pipeline_seconds, run.step
+    if most is None or step is None or run.active_ms - step.began_ms <= most * 1000:
+        return None
+    return Failure(
+        "", f"took longer than {most:g} s; ask for less at a time", "max_pipeline_seconds"
+    )
