@@ -3,7 +3,9 @@
 from loopagent.action import ActionContext, action
 from loopagent.agent import Agent, Result
 from loopagent.app import App
+from loopagent.clients import ToolAnswer
 from loopagent.core.action_spec import ActionRetry
+from loopagent.core.client_tool_spec import ClientToolSpec
 from loopagent.errors import ActionError, ConfigError, LoopAgentError, RequestError
 
 
@@ -13,9 +15,11 @@ __all__ = [
     "ActionRetry",
     "Agent",
     "App",
+    "ClientToolSpec",
     "ConfigError",
     "LoopAgentError",
     "RequestError",
     "Result",
+    "ToolAnswer",
     "action",
 ]

@@ -17,7 +17,9 @@ from typing import Any, Self
 
 from loopagent import resources
 from loopagent.agent import Agent
+from loopagent.clients import ToolAnswer, answer_call, with_client_tools
 from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.client_tool_spec import ClientToolSpec
 from loopagent.core.events import Answer, CancelRequested, Delivery, Event, MessagePosted
 from loopagent.core.loop_state import loop_state
 from loopagent.core.state import RunState
@@ -145,6 +147,8 @@ class App:
         model: str | None = None,
         metadata: dict[str, Any] | None = None,
         limits: dict[str, Any] | None = None,
+        client_tools: Iterable[ClientToolSpec | Mapping[str, Any] | str] | None = None,
+        client: str = "",
         by: str = "client",
     ) -> RunView:
         """Start a run.
@@ -156,19 +160,22 @@ class App:
             model: Another model than the agent's, if the agent allows that.
             metadata: Anything JSON to find the run by; never shown to a model.
             limits: Limits that replace the agent's, by their camelCase or Python name.
+            client_tools: Tools that the client of this run carries out, beside the agent's.
+            client: Fingerprint of the client that alone may answer them, see `clients.fingerprint`; empty for any.
             by: Who starts it.
 
         Raises:
             RequestError: `unknown_agent`, `invalid_message`, `invalid_payload`, `no_model`, `model_override`,
-                `invalid_limits`.
+                `invalid_limits`, `invalid_client_tools`.
         """
         known = self._registry.agent(agent)
-        spec = with_limits(known.spec, limits)
+        spec = with_client_tools(with_limits(known.spec, limits), client_tools, client)
         run_id = f"run_{secrets.token_hex(8)}"
         state = RunState(
             id=run_id,
             root_id=run_id,
             spec=spec,
+            client=client,
             model=self._choose_model(spec, model),
             payload=checked_payload(known, payload),
         )
@@ -219,6 +226,16 @@ class App:
             return [settled(state, stored, given, (revision, content_hash), self._clock())]
 
         await self.engine.deliver(run_id, decide)
+        return await self.get(run_id)
+
+    async def answer_call(self, run_id: str, call_id: str, answer: ToolAnswer) -> RunView:
+        """Give what a client tool brought back, or its error; the first answer counts.
+
+        Raises:
+            RequestError: `unknown_run`, `unknown_call` (404), `wrong_client` (403), `already_resolved` (409), `gone`
+                (410), `result_too_large` (413), `invalid_result` (422); the call stays open after the last two.
+        """
+        await answer_call(self.store, self.engine, self._clock, (run_id, call_id), answer)
         return await self.get(run_id)
 
     async def post(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from loopagent.agent import Agent
@@ -11,6 +12,7 @@ from loopagent.core.events import Answer, Settled
 from loopagent.core.jsonable import NotJsonError, to_jsonable
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import read_answer
+from loopagent.core.problems import Problem
 from loopagent.core.schema_check import schema_problems
 from loopagent.core.state import RunState
 from loopagent.core.text import clean_text
@@ -93,13 +95,21 @@ def payload(agent: Agent[Any], given: Any) -> Any:
     schema = agent.input_schema
     problems = schema_problems(schema, payload, "payload") if schema is not None else []
     if problems:
-        errors = [
-            {"pointer": "/" + one.path.replace(".", "/"), "detail": one.message} for one in problems
-        ]
         raise RequestError(
-            "invalid_payload", "The payload does not fit the agent's schema.", errors=errors
+            "invalid_payload",
+            "The payload does not fit the agent's schema.",
+            errors=field_errors(problems),
         )
     return payload
+
+
+def field_errors(problems: list[Problem]) -> list[dict[str, str]]:
+    """Problems as the entries of a caller's error: each place as a JSON Pointer."""
+    return [{"pointer": _pointer(one.path), "detail": one.message} for one in problems]
+
+
+def _pointer(path: str) -> str:
+    return "/" + re.sub(r"\[(\d+)\]", r"/\1", path.replace(".", "/"))
 
 
 def settled(
@@ -123,14 +133,17 @@ def settled(
     """
     effect_id = stored.id.partition(":")[2]
     ask = state.pending.get(effect_id)
+    if stored.body.get("kind") == "client_tool":
+        where = f"POST /runs/{stored.run_id}/client-tools/{effect_id}"
+        raise RequestError(
+            "client_tool", f"This is a call of a client tool: answer it with {where}."
+        )
     if not isinstance(ask, AskHuman):
         raise not_open(stored)
     check_seen(ask, *seen)
     body, problems = read_answer(ask, answer)
     if problems:
-        errors = [
-            {"pointer": "/" + one.path.replace(".", "/"), "detail": one.message} for one in problems
-        ]
+        errors = field_errors(problems)
         listed = "; ".join(f"{one.path}: {one.message}" for one in problems)
         raise RequestError("invalid_answer", f"The answer does not fit: {listed}.", errors=errors)
     return Settled(effect_id, Outcome.done(body), at)

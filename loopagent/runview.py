@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from loopagent.core.loop_state import LoopState, ask_public
+from loopagent.core.client_calls import requested
+from loopagent.core.loop_state import LoopState, ask_public, open_requests
 from loopagent.core.state import RunState
 
 
@@ -21,6 +22,15 @@ class RunView:
     def id(self) -> str:
         """The run's id."""
         return self.state.id
+
+    @property
+    def client_calls(self) -> list[dict[str, Any]]:
+        """Open calls of client tools, as their events told of them."""
+        state = self.state
+        return [
+            requested(state, one).model_dump(by_alias=True, exclude_none=True)
+            for one in state.client_calls
+        ]
 
     def public(self) -> dict[str, Any]:
         """The run as camelCase JSON; its loop state is in every answer."""
@@ -38,7 +48,8 @@ class RunView:
             "message": result.message if result else None,
             "reason": result.reason if result else None,
             "commands": list(result.commands) if result else [],
-            "requests": [ask_public(state, one) for one in state.asks],
+            "requests": [ask_public(state, one) for one in open_requests(state)],
+            "clientCalls": self.client_calls,
             "usage": state.usage.public(),
             "activeSeconds": round(state.active_ms / 1000.0, 3),
             "seq": self.seq,

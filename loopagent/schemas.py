@@ -123,6 +123,8 @@ def agent_schema() -> Schema:
     schema = AgentSpec.model_json_schema(by_alias=True)
     schema["properties"].pop("standing", None)
     schema["properties"]["actions"] = {"type": "array", "items": {"type": "string"}}
+    tools = schema["properties"]["clientTools"]
+    tools["items"] = {"anyOf": [{"type": "string"}, tools["items"]]}
     extra = {
         "apiVersion": {"const": "loopagent/v1"},
         "kind": {"const": "Agent"},

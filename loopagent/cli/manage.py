@@ -12,7 +12,8 @@ import typer
 
 from loopagent.app import App
 from loopagent.cli.output import out, print_json, short, show_event, table
-from loopagent.cli.session import drive, run_async, terminal_answerer
+from loopagent.cli.session import drive, json_or_text, run_async, terminal_answerer
+from loopagent.clients import ToolAnswer
 from loopagent.errors import ConfigError
 from loopagent.project import load_project
 from loopagent.runview import RunView
@@ -243,26 +244,45 @@ def answer_request(
     edited: Annotated[
         str | None, typer.Option(help="With --approve: parameters to run instead, as JSON.")
     ] = None,
+    result: Annotated[
+        str | None, typer.Option(help="For a client tool: what it brought, as JSON or text.")
+    ] = None,
+    error: Annotated[str | None, typer.Option(help="For a client tool: why it failed.")] = None,
     project: Project = Path(),
     db: Database = None,
 ) -> None:
-    """Answer a request, and go on with its run here to its end or its next question."""
+    """Answer a request or a client tool's call, and go on with its run here to its end or its next question."""
     decision = _decision(approve=approve, reject=reject, stop=stop)
     values = _values(value or [])
+    call = _call_answer(result, error)
 
     async def work(app: App) -> int:
-        changed = None if edited is None else _json(edited, "--edited")
-        view = await app.answer(
-            request_id,
-            decision=decision,
-            values=values,
-            feedback=feedback,
-            edited=changed,
-            by="human",
-        )
+        if call is not None:
+            run_id, _, call_id = request_id.partition(":")
+            view = await app.answer_call(run_id, call_id, call)
+        else:
+            changed = None if edited is None else _json(edited, "--edited")
+            view = await app.answer(
+                request_id,
+                decision=decision,
+                values=values,
+                feedback=feedback,
+                edited=changed,
+                by="human",
+            )
         return await drive(app, view, output="timeline", answer=terminal_answerer())
 
     with_app(project, db, work)
+
+
+def _call_answer(result: str | None, error: str | None) -> ToolAnswer | None:
+    """The answer to a client tool's call, or None when it is a person that was asked."""
+    if result is not None and error is not None:
+        message = "give one of --result and --error"
+        raise ConfigError(message)
+    if error is not None:
+        return ToolAnswer(success=False, error=error)
+    return None if result is None else ToolAnswer(result=json_or_text(result))
 
 
 def _decision(*, approve: bool, reject: bool, stop: bool) -> str:

@@ -67,6 +67,7 @@ STYLES = {
     "reply": "cyan",
     "action": "green",
     "request": "yellow",
+    "client_tool": "yellow",
     "payload": "magenta",
     "guard": "red",
     "model": "red",
@@ -84,6 +85,18 @@ def _completed(data: Json) -> str:
     if data["ok"]:
         return f"{data['action']} ok in {data['durationMs']:.0f} ms: {short(data.get('result'))}"
     return f"{data['action']} failed: {data['error']['code']}: {short(data['error']['message'])}"
+
+
+def _asked(data: Json) -> str:
+    seconds = data["timeoutMs"] / 1000
+    return f"{data['tool']} {short(data['params'])} within {seconds:g} s: {data['requestId']}"
+
+
+def _brought(data: Json) -> str:
+    if data["ok"]:
+        files = f" and {len(data['media'])} file(s)" if data.get("media") else ""
+        return f"{data['tool']} {data['status']}: {short(data.get('result'))}{files}"
+    return f"{data['tool']} {data['status']}: {short(data['error']['message'])}"
 
 
 def _problems(data: Json) -> str:
@@ -118,6 +131,8 @@ LINES: dict[str, Callable[[Json], str]] = {
     "action.started": lambda data: f"{data['action']} {short(data['params'])}",
     "action.completed": _completed,
     "action.rejected": lambda data: f"{data['action']}: {short(data['reason'])}",
+    "client_tool.requested": _asked,
+    "client_tool.completed": _brought,
     "request.created": lambda data: (
         f"{data['kind']}: {data['title']} {short(data.get('text', ''))}"
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -14,6 +15,7 @@ from rich.prompt import Prompt
 
 from loopagent.app import App
 from loopagent.cli.output import err, out, print_json, show_event
+from loopagent.clients import ToolAnswer
 from loopagent.errors import RequestError
 from loopagent.runview import RunView
 
@@ -67,6 +69,7 @@ async def _follow(app: App, run_id: str, output: Output, answer: Answerer | None
             if event["type"] == "run.state" and event["data"]["state"] in {
                 "interactive",
                 "followup",
+                "client_tool",
             }:
                 break
         view = await app.wait(run_id)
@@ -102,7 +105,8 @@ def _summary(view: RunView) -> None:
     out.print("payload:", end=" ")
     print_json(public["payload"])
     for one in public["requests"]:
-        out.print(f"waits for: {one['title']} (loopagent requests answer {one['requestId']} …)")
+        how = "--result JSON" if one["kind"] == "client_tool" else "…"
+        out.print(f"waits for: {one['title']} (loopagent requests answer {one['requestId']} {how})")
 
 
 @asynccontextmanager
@@ -140,6 +144,31 @@ async def ask_in_terminal(app: App, view: RunView) -> None:
         except RequestError as error:
             err.print(str(error))
             return
+    for call in view.client_calls:
+        try:
+            await app.answer_call(view.id, call["callId"], _play_client(call))
+        except RequestError as error:
+            err.print(str(error))
+            return
+
+
+def _play_client(call: Json) -> ToolAnswer:
+    """The person at the terminal stands in for the client."""
+    out.print()
+    out.print(f"[bold yellow]{call['title']}[/]", call["text"])
+    out.print(call["params"])
+    given = Prompt.ask("Result, as JSON or text (empty: it failed)", default="")
+    if not given:
+        return ToolAnswer(success=False, error=Prompt.ask("Why?", default=""))
+    return ToolAnswer(result=json_or_text(given))
+
+
+def json_or_text(text: str) -> Any:
+    """What a person typed: the JSON value it is, else the text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _questions(body: Json) -> Json:

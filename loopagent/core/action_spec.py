@@ -34,8 +34,8 @@ class ActionRetry(ActionPart):
     """Wait before the second attempt; doubles with each further one."""
 
 
-class ActionSpec(ActionPart):
-    """One action as the model and the engine see it."""
+class CallSpec(ActionPart):
+    """Something a model may call by name, whoever carries it out."""
 
     name: str = Field(min_length=1, max_length=100)
     """Name the model calls it by; no control characters, no space at either end."""
@@ -46,19 +46,7 @@ class ActionSpec(ActionPart):
     effects: EffectClass = "write"
     """What a call does to the world; anything not declared read-only counts as writing."""
     approval: Literal["auto", "ask", "never"] | None = None
-    """Overrides the agent's approval policy for this action."""
-    retry: ActionRetry = ActionRetry()
-    """The engine's own repetition of failed calls."""
-    timeout_ms: int = Field(default=60_000, ge=1_000, le=3_600_000)
-    """How long a call may take, all attempts together."""
-    idempotent: bool = False
-    """A call with the same idempotency key has its effect once, however often it is made."""
-    serial: bool = False
-    """Calls of this action never run side by side."""
-    max_calls: int | None = Field(default=None, ge=1)
-    """Calls allowed in one run."""
-    on_unknown: Literal["report", "ask"] = "report"
-    """After a crash in the middle of a call that may not be repeated: tell the model, or ask a person."""
+    """Overrides the agent's approval policy for this one."""
 
     @field_validator("name")
     @classmethod
@@ -76,6 +64,23 @@ class ActionSpec(ActionPart):
         if problem is not None:
             raise ValueError(f"the schema of the parameters is not valid: {problem}")
         return schema
+
+
+class ActionSpec(CallSpec):
+    """One action as the model and the engine see it."""
+
+    retry: ActionRetry = ActionRetry()
+    """The engine's own repetition of failed calls."""
+    timeout_ms: int = Field(default=60_000, ge=1_000, le=3_600_000)
+    """How long a call may take, all attempts together."""
+    idempotent: bool = False
+    """A call with the same idempotency key has its effect once, however often it is made."""
+    serial: bool = False
+    """Calls of this action never run side by side."""
+    max_calls: int | None = Field(default=None, ge=1)
+    """Calls allowed in one run."""
+    on_unknown: Literal["report", "ask"] = "report"
+    """After a crash in the middle of a call that may not be repeated: tell the model, or ask a person."""
 
     @property
     def repeatable(self) -> bool:

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
-from loopagent.core import ending, turns
+from loopagent.core import client_calls, ending, turns
 from loopagent.core.effects import (
     AskHuman,
+    CallClientTool,
     CallModel,
     CancelEffect,
     Effect,
@@ -159,6 +160,11 @@ def _known_now(tx: Tx, effect: ReadMessage | KeepValue | SetTimer, outcome: Outc
     tx.result(effect.id.partition(":")[2], outcome)
 
 
+def _time_is_up(tx: Tx, timer: SetTimer, outcome: Outcome) -> None:
+    if not client_calls.time_out(tx, timer):
+        _known_now(tx, timer, outcome)
+
+
 def _answered(tx: Tx, request: AskHuman, outcome: Outcome) -> None:
     answer = cast("dict[str, Any]", outcome.value)
     resolved(tx, request, answer)
@@ -207,8 +213,9 @@ SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
     RunAction: action_settled,
     ReadMessage: _known_now,
     KeepValue: _known_now,
-    SetTimer: _known_now,
+    SetTimer: _time_is_up,
     AskHuman: _answered,
+    CallClientTool: client_calls.answered,
 }
 ANSWERED: dict[str, Callable[[Tx, AskHuman, dict[str, Any]], None]] = {
     "approval": _approval_answered,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic.alias_generators import to_camel
 
-from loopagent.core.action_spec import ActionSpec
+from loopagent.core.action_spec import ActionSpec, CallSpec
 from loopagent.core.breaker import BreakerLimits
+from loopagent.core.client_tool_spec import ClientToolSpec, same_names
 
 
 Approval = Literal["auto", "ask", "never"]
@@ -94,6 +95,18 @@ class Limits(Spec):
     """Length of the preview of a value in the events of a pipeline."""
     max_result_bytes: int = Field(default=50_000_000, ge=1_000)
     """An action result larger than this is refused."""
+    client_tool_timeout_ms: int = Field(default=30_000, ge=100, le=3_600_000)
+    """How long a client may take over a call when neither the call nor its tool says."""
+    max_client_tool_timeout_ms: int = Field(default=3_600_000, ge=100, le=86_400_000)
+    """Longest time a call may ask for."""
+    max_client_tools: int = Field(default=50, ge=0)
+    """Client tools that a client may bring to a run."""
+    max_client_tools_bytes: int = Field(default=100_000, ge=0)
+    """Size of their definitions together, as JSON."""
+    max_media_items: int = Field(default=10, ge=0)
+    """Images and files in one client tool result."""
+    max_media_bytes: int = Field(default=5_000_000, ge=0)
+    """Size of those together, decoded."""
     max_scratchpad_tasks: int = Field(default=50, ge=1)
     """Tasks on the scratchpad."""
     max_scratchpad_chars: int = Field(default=20_000, ge=100)
@@ -152,6 +165,8 @@ class AgentSpec(Spec):
     """Next step types the agent may use, of those it has the means for; null for all of them."""
     actions: tuple[ActionSpec, ...] = ()
     """Actions the agent may use."""
+    client_tools: tuple[ClientToolSpec, ...] = ()
+    """Tools that the client of a run carries out; a client may bring further ones to its run."""
     payload: PayloadSpec = PayloadSpec()
     """Working data: schema, initial value, what the model may read and write."""
     approval: ApprovalPolicy = ApprovalPolicy()
@@ -165,6 +180,14 @@ class AgentSpec(Spec):
     completion: Completion = Completion()
     """When a completion claim is accepted."""
 
+    @field_validator("client_tools")
+    @classmethod
+    def _named_apart(cls, tools: tuple[ClientToolSpec, ...]) -> tuple[ClientToolSpec, ...]:
+        clash = same_names(tools)
+        if clash is not None:
+            raise ValueError(clash)
+        return tools
+
     @property
     def interactive(self) -> bool:
         """Whether a person can be asked."""
@@ -177,9 +200,13 @@ class AgentSpec(Spec):
                 return one
         return None
 
-    def approval_of(self, action: ActionSpec) -> Approval:
-        """Whether a call of the action runs at once, is asked for, or is forbidden."""
-        return action.approval or getattr(self.approval, action.effects)
+    def client_tool(self, name: str) -> ClientToolSpec | None:
+        """The client tool of exactly this name, or None."""
+        return next((one for one in self.client_tools if one.name == name), None)
+
+    def approval_of(self, call: CallSpec) -> Approval:
+        """Whether a call of an action or a client tool runs at once, is asked for, or is forbidden."""
+        return call.approval or getattr(self.approval, call.effects)
 
     def digest(self) -> str:
         """SHA-256 over the definition; two equal definitions have the same one."""

@@ -96,6 +96,23 @@ class AskHuman:
 
 
 @dataclass(frozen=True, slots=True)
+class CallClientTool:
+    """Have the client carry out a call and wait for its answer. No worker performs it.
+
+    `due`: when the wait is over, seconds since the epoch; known once the call has been handed over. A timer beside
+    it ends the wait then.
+    """
+
+    id: str
+    tool: str
+    params: dict[str, Any]
+    timeout_ms: int
+    description: str = ""
+    due: float = 0.0
+    kind: Literal["call_client_tool"] = "call_client_tool"
+
+
+@dataclass(frozen=True, slots=True)
 class CancelEffect:
     """Stop work on another effect; its outcome, should one still come, is ignored."""
 
@@ -105,8 +122,15 @@ class CancelEffect:
 
 
 Effect: TypeAlias = (
-    CallModel | RunAction | ReadMessage | KeepValue | SetTimer | AskHuman | CancelEffect
+    CallModel
+    | RunAction
+    | ReadMessage
+    | KeepValue
+    | SetTimer
+    | AskHuman
+    | CallClientTool
+    | CancelEffect
 )
 
-EXTERNAL = (AskHuman,)
+EXTERNAL = (AskHuman, CallClientTool)
 """Effects that only someone outside can settle."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from loopagent.core import client_calls
 from loopagent.core.changes import commit_payload
-from loopagent.core.effects import AskHuman, CancelEffect, RunAction
+from loopagent.core.effects import AskHuman, CallClientTool, CancelEffect, RunAction
 from loopagent.core.facts import (
     ActionCompleted,
     DecidedBy,
@@ -17,6 +18,7 @@ from loopagent.core.facts import (
 )
 from loopagent.core.hashing import json_hash
 from loopagent.core.loop_state import publish_state
+from loopagent.core.outcome import Outcome
 from loopagent.core.people import request_id
 from loopagent.core.state import Result, Status
 from loopagent.core.steps import open_step
@@ -79,6 +81,11 @@ def _keep_partial(tx: Tx) -> None:
 def _close(tx: Tx, effect: Effect, reason: str) -> None:
     if isinstance(effect, AskHuman):
         tx.fact(RequestCancelled(request_id=request_id(tx.state, effect), reason=reason))
+        return
+    if isinstance(effect, CallClientTool):
+        outcome = Outcome.failed("cancelled", f"Taken back: {reason}.", may_have_run=True)
+        ended_call = client_calls.completed(tx.state, effect, "cancelled", outcome)
+        tx.fact(ended_call, key=effect.id.partition(":")[2])
         return
     tx.effects.append(CancelEffect(f"{effect.id}.cancel", effect.id))
     if isinstance(effect, RunAction):

@@ -326,6 +326,9 @@ class ArtifactCreated(FactData):
     artifact_id: str
     call_id: str
     chars: int
+    """Length as text; of an image or file, its size in bytes."""
+    media_type: str | None = None
+    """Of an image or file."""
 
 
 class CommandIssued(FactData):

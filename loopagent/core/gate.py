@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from loopagent.core import breaker, limits
-from loopagent.core.effects import AskHuman, Effect, RunAction
+from loopagent.core import breaker, client_calls, limits
+from loopagent.core.effects import AskHuman, CallClientTool, Effect, RunAction
 from loopagent.core.facts import ActionCompleted, ActionRejected, ActionStarted
 from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
 from loopagent.core.people import approval, ask, in_doubt
@@ -16,8 +16,14 @@ from loopagent.core.steps import open_step
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from loopagent.core.action_spec import CallSpec
+    from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.steps import MadeCall
     from loopagent.core.tx import Tx
+
+
+Call: TypeAlias = RunAction | CallClientTool
+"""Effects that pass the gate before they are asked for."""
 
 
 def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
@@ -30,9 +36,9 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
         True when a result became known without an effect (a refused call): the step must be looked at again.
     """
     fresh = [one for one in wanted if not _known(tx, one)]
-    calls = [one for one in fresh if isinstance(one, RunAction)]
+    calls = [one for one in fresh if isinstance(one, RunAction | CallClientTool)]
     for effect in fresh:
-        if not isinstance(effect, RunAction):
+        if not isinstance(effect, RunAction | CallClientTool):
             _issue_other(tx, effect)
     changed = [_ask_or_refuse(tx, call) for call in calls]
     if any(
@@ -56,34 +62,45 @@ def _issue_other(tx: Tx, effect: Effect) -> None:
         tx.issue(effect)
 
 
-def _ask_or_refuse(tx: Tx, call: RunAction) -> bool:
+def _spec_of(spec: AgentSpec, call: Call) -> CallSpec | None:
+    return spec.action(call.action) if isinstance(call, RunAction) else spec.client_tool(call.tool)
+
+
+def _decided_at(call: Call) -> str:
+    """Key of the decision that a call needs; calls of one batch share it."""
+    batch = call.batch if isinstance(call, RunAction) else ""
+    return batch or call.id.partition(":")[2]
+
+
+def _ask_or_refuse(tx: Tx, call: Call) -> bool:
     """Put the request for a call that needs one; True when the call was refused instead."""
     step, spec = tx.state.step, tx.state.spec
-    key = call.batch or call.id.partition(":")[2]
+    key = _decided_at(call)
     decision = step.decisions.get(key) if step else None
     if decision is not None:
         return decision["decision"] == "reject" and _refused_by_person(tx, call, decision)
-    action = spec.action(call.action)
-    if action is None or spec.approval_of(action) != "ask":
+    known = _spec_of(spec, call)
+    if known is None or spec.approval_of(known) != "ask":
         return False
     if not spec.interactive:
-        text = "This action needs a person's approval and nobody can be asked."
+        text = "This call needs a person's approval and nobody can be asked."
         return _reject(tx, call, "no_approver", text, "policy")
-    handler = open_step(tx.state) if call.batch else None
-    shared = handler.batch(tx.state, call.batch) if handler else None
-    request = approval(f"{tx.state.turn}:{key}.ask", call, action, shared)
+    batch = call.batch if isinstance(call, RunAction) else ""
+    handler = open_step(tx.state) if batch else None
+    shared = handler.batch(tx.state, batch) if handler else None
+    request = approval(f"{tx.state.turn}:{key}.ask", call, known, shared)
     if request.id not in tx.state.pending:
         ask(tx, request, f"{key}.ask")
     return False
 
 
-def _refused_by_person(tx: Tx, call: RunAction, decision: dict[str, Any]) -> bool:
+def _refused_by_person(tx: Tx, call: Call, decision: dict[str, Any]) -> bool:
     said = decision.get("feedback", "")
     text = "A person refused this call" + (f" and said: {said}" if said else ".")
     return _reject(tx, call, "rejected", text, "human")
 
 
-def _start(tx: Tx, call: RunAction) -> bool:
+def _start(tx: Tx, call: Call) -> bool:
     """Hand a call over, or refuse it; True when it was refused."""
     state = tx.state
     if state.ended:
@@ -92,6 +109,20 @@ def _start(tx: Tx, call: RunAction) -> bool:
     if reached is not None:
         limits.stop(tx, reached)
         return False
+    return _run(tx, call) if isinstance(call, RunAction) else _put(tx, call)
+
+
+def _put(tx: Tx, call: CallClientTool) -> bool:
+    """Put a call to the client."""
+    call = _as_approved(tx, call)
+    allowed_ms = limits.timeout_ms(tx.state, call.timeout_ms)
+    client_calls.hand_over(tx, replace(call, timeout_ms=allowed_ms or call.timeout_ms))
+    return False
+
+
+def _run(tx: Tx, call: RunAction) -> bool:
+    """Hand a call to its action, or refuse it."""
+    state = tx.state
     spec = state.spec.action(call.action)
     if spec is None:
         return _reject(tx, call, "unknown_action", f"There is no action {call.action!r}.", "engine")
@@ -114,20 +145,28 @@ def _start(tx: Tx, call: RunAction) -> bool:
     return False
 
 
-def _as_approved(tx: Tx, call: RunAction) -> RunAction:
+C = TypeVar("C", RunAction, CallClientTool)
+
+
+def _as_approved(tx: Tx, call: C) -> C:
     """The call with the parameters that a person approved, where they edited them."""
     step = tx.state.step
-    decision = step.decisions.get(call.batch or call.id.partition(":")[2]) if step else None
+    decision = step.decisions.get(_decided_at(call)) if step else None
     if decision is None or decision.get("edited") is None:
         return call
     return replace(call, params=decision["edited"])
 
 
-def _reject(tx: Tx, call: RunAction, code: str, reason: str, by: str) -> bool:
+def _reject(tx: Tx, call: Call, code: str, reason: str, by: str) -> bool:
     key = call.id.partition(":")[2]
-    fact = ActionRejected(call_id=call.id, action=call.action, reason=reason, code=code)
+    outcome = Outcome.failed(code, reason)
+    fact = (
+        ActionRejected(call_id=call.id, action=call.action, reason=reason, code=code)
+        if isinstance(call, RunAction)
+        else client_calls.completed(tx.state, call, "rejected", outcome)
+    )
     tx.fact(fact, by, key=key)  # type: ignore[arg-type]
-    tx.result(key, Outcome.failed(code, reason))
+    tx.result(key, outcome)
     return True
 
 

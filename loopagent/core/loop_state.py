@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from loopagent.core.effects import AskHuman
+from loopagent.core.effects import AskHuman, CallClientTool
 from loopagent.core.facts import RunResumed, RunStateChanged, RunWaiting
 from loopagent.core.people import request_id
 from loopagent.core.state import RunState
@@ -17,8 +17,16 @@ BUTTONS: dict[str, tuple[str, str]] = {
     "approval": ("approve", "reject"),
     "guard": ("approve", "terminate"),
     "question": ("answer", "terminate"),
+    "client_tool": ("result", "error"),
 }
-LABELS = {"approve": "Approve", "reject": "Reject", "answer": "Answer", "terminate": "Stop the run"}
+LABELS = {
+    "approve": "Approve",
+    "reject": "Reject",
+    "answer": "Answer",
+    "terminate": "Stop the run",
+    "result": "Give the result",
+    "error": "Give an error",
+}
 GUARD_LABELS = {"approve": "Try another way", "terminate": "Stop the run"}
 
 
@@ -42,22 +50,33 @@ def loop_state(state: RunState) -> LoopState:
         return LoopState("idle", reason)
     if not state.waiting:
         return LoopState("running")
-    first = state.asks[0]
-    return LoopState(STATE_OF_ASK[first.ask], None, ask_public(state, first))
+    first = open_requests(state)[0]
+    word = "client_tool" if isinstance(first, CallClientTool) else STATE_OF_ASK[first.ask]
+    return LoopState(word, None, ask_public(state, first))
 
 
-def ask_public(state: RunState, ask: AskHuman) -> dict[str, Any]:
+def open_requests(state: RunState) -> list[AskHuman | CallClientTool]:
+    """What somebody outside is asked for: people first, then the client."""
+    return [*state.asks, *state.client_calls]
+
+
+def ask_public(state: RunState, ask: AskHuman | CallClientTool) -> dict[str, Any]:
     """One open request as a client draws it."""
-    labels = GUARD_LABELS if ask.ask == "guard" else LABELS
-    primary, secondary = BUTTONS[ask.ask]
+    kind, title, due = (
+        ("client_tool", f"Run {ask.tool} in the client", ask.due)
+        if isinstance(ask, CallClientTool)
+        else (ask.ask, ask.title, None)
+    )
+    labels = GUARD_LABELS if kind == "guard" else LABELS
+    primary, secondary = BUTTONS[kind]
     return {
         "requestId": request_id(state, ask),
-        "kind": ask.ask,
-        "title": ask.title,
+        "kind": kind,
+        "title": title,
         "primary": {"decision": primary, "label": labels[primary]},
         "secondary": {"decision": secondary, "label": labels[secondary]},
         "enabled": True,
-        "expiresAt": None,
+        "expiresAt": due,
     }
 
 
@@ -65,7 +84,7 @@ def publish_state(tx: Tx) -> None:
     """Tell of a changed loop state, and of the start and end of waiting."""
     state = tx.state
     now = loop_state(state)
-    asks = tuple(request_id(state, one) for one in state.asks) if state.waiting else ()
+    asks = tuple(request_id(state, one) for one in open_requests(state)) if state.waiting else ()
     if (now.state, asks) == (state.shown, state.shown_asks):
         return
     if asks:
@@ -78,6 +97,7 @@ def publish_resumed(tx: Tx) -> None:
     """Tell that waiting is over, before what follows from the answer."""
     state = tx.state
     if state.shown_asks and not state.waiting and not state.ended:
-        tx.fact(RunResumed(), "human")
+        by = tx.facts[-1].decided_by if tx.facts else "human"  # whoever settled what was waited for
+        tx.fact(RunResumed(), by)
         state.shown, state.shown_asks = "running", ()
         tx.fact(RunStateChanged(state="running"))

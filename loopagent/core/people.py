@@ -10,8 +10,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from loopagent.core.action_spec import ActionSpec
-from loopagent.core.effects import AskHuman, RunAction
+from loopagent.core.action_spec import CallSpec
+from loopagent.core.effects import AskHuman, CallClientTool, RunAction
 from loopagent.core.facts import RequestCreated, RequestResolved
 from loopagent.core.forms import check_answers
 from loopagent.core.hashing import json_hash
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from loopagent.core.tx import Tx
 
 
-def request_id(state: RunState, ask: AskHuman) -> str:
+def request_id(state: RunState, ask: AskHuman | CallClientTool) -> str:
     """The public id of a request: the run's id and the effect's."""
     return f"{state.id}:{ask.id}"
 
@@ -48,24 +48,30 @@ def ask(tx: Tx, request: AskHuman, key: str) -> None:
 
 
 def approval(
-    effect_id: str, call: RunAction, spec: ActionSpec, shared: dict[str, Any] | None = None
+    effect_id: str,
+    call: RunAction | CallClientTool,
+    spec: CallSpec,
+    shared: dict[str, Any] | None = None,
 ) -> AskHuman:
     """The request that lets a person approve, edit or reject one call; it shows the exact parameters.
 
     Args:
         effect_id: Id of the request's effect.
         call: The call, or the first of several that are decided together.
-        spec: Its action.
+        spec: Its action or client tool.
         shared: What to show of calls that are decided together; those cannot be edited.
     """
+    what, name = (
+        ("action", call.action) if isinstance(call, RunAction) else ("clientTool", call.tool)
+    )
     alone = {"params": call.params, "schema": spec.parameters}
     shown = alone if shared is None else shared
-    subject: dict[str, Any] = {"action": call.action, "effects": spec.effects, **shown}
+    subject: dict[str, Any] = {what: name, "effects": spec.effects, **shown}
     times = "" if shared is None else f", {shared['passes']} times"
     return AskHuman(
         id=effect_id,
         ask="approval",
-        title=f"Run {call.action}{times}?",
+        title=f"Run {name}{times}?",
         text=spec.description,
         decisions=("approve", "reject", "terminate"),
         subject=subject,

@@ -24,7 +24,7 @@ from loopagent.core.tokens import estimate_tokens
 
 
 if TYPE_CHECKING:
-    from loopagent.core.action_spec import ActionSpec
+    from loopagent.core.action_spec import ActionSpec, CallSpec
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.state import RunState
 
@@ -129,7 +129,10 @@ def _variables(spec: AgentSpec, step_types: Collection[str]) -> dict[str, Any]:
         "rules": RULES,
         "types": shared,
         "steps": [_step(one, shared) for one in steps],
-        "actions": [_action(spec, one) for one in usable_actions(spec)],
+        "actions": [_call(spec, one) for one in usable_actions(spec)],
+        "client_tools": [
+            _call(spec, one) for one in spec.client_tools if spec.approval_of(one) != "never"
+        ],
         "schema": ""
         if spec.payload.schema_ is None
         else json.dumps(spec.payload.schema_, ensure_ascii=False),
@@ -157,14 +160,14 @@ def usable_actions(spec: AgentSpec) -> tuple[ActionSpec, ...]:
     return tuple(one for one in spec.actions if spec.approval_of(one) != "never")
 
 
-def _action(spec: AgentSpec, action: ActionSpec) -> dict[str, str]:
-    tags: list[str] = [] if action.effects == "read" else [action.effects]
-    if spec.approval_of(action) == "ask":
+def _call(spec: AgentSpec, call: CallSpec) -> dict[str, str]:
+    tags: list[str] = [] if call.effects == "read" else [call.effects]
+    if spec.approval_of(call) == "ask":
         tags.append("a person approves")
     return {
-        "name": action.name,
-        "shape": schema_shape(action.parameters),
-        "description": " ".join(action.description.split()),
+        "name": call.name,
+        "shape": schema_shape(call.parameters),
+        "description": " ".join(call.description.split()),
         "tags": ", ".join(tags),
     }
 
@@ -177,6 +180,11 @@ def volatile_message(state: RunState) -> str:
     if pad.notes or pad.tasks:
         parts["scratchpad"] = pad.model_dump(by_alias=True, exclude_none=True)
     if state.artifacts:
-        parts["artifacts"] = {one.handle: f"{one.chars} chars" for one in state.artifacts}
+        parts["artifacts"] = {
+            one.handle: f"{one.media_type}, {one.chars} bytes"
+            if one.media_type
+            else f"{one.chars} chars"
+            for one in state.artifacts
+        }
     parts["left"] = limits.left(state)
     return "State: " + compact_json(parts)

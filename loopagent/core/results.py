@@ -26,6 +26,18 @@ def call_result(number: int, action: str, outcome: Outcome) -> dict[str, Any]:
     return entry
 
 
+def client_result(number: int, tool: str, outcome: Outcome) -> dict[str, Any]:
+    """One client tool's entry; images and files of its result stand beside it as stored ones."""
+    entry: dict[str, Any] = {"call": number, "tool": tool, "ok": outcome.ok}
+    if outcome.ok:
+        entry["result"] = outcome.value["result"]
+        if outcome.value["media"]:
+            entry["media"] = outcome.value["media"]
+    elif outcome.error is not None:
+        entry["error"] = outcome.error.public()
+    return entry
+
+
 def results_text(
     results: Sequence[dict[str, Any]], *, handle: Callable[[dict[str, object]], str]
 ) -> str:
@@ -38,6 +50,8 @@ def _shown(entry: dict[str, Any], handle: Callable[[dict[str, object]], str]) ->
     if ALL in entry:
         every = entry[ALL][STORED]
         return {**entry, ALL: {"artifact": handle(every), "chars": every["chars"]}}
+    if "media" in entry:
+        entry = {**entry, "media": [_medium(one, handle) for one in entry["media"]]}
     value = entry.get("result")
     if not isinstance(value, dict) or STORED not in value:
         return entry
@@ -50,3 +64,9 @@ def _shown(entry: dict[str, Any], handle: Callable[[dict[str, object]], str]) ->
         "note": "Too long for the prompt; kept in full under this handle.",
     }
     return {**entry, "result": short}
+
+
+def _medium(stored: dict[str, Any], handle: Callable[[dict[str, object]], str]) -> dict[str, Any]:
+    """An image or file as the model knows it: what it is, how large, and its handle; never its bytes."""
+    keys = [one for one in ("name", "mediaType", "bytes") if one in stored]
+    return {"artifact": handle(stored), **{one: stored[one] for one in keys}}

@@ -15,7 +15,14 @@ from pydantic import TypeAdapter
 
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.breaker import BreakerState
-from loopagent.core.effects import AskHuman, CallModel, Effect
+from loopagent.core.effects import (
+    EXTERNAL,
+    AskHuman,
+    CallClientTool,
+    CallModel,
+    Effect,
+    SetTimer,
+)
 from loopagent.core.events import Delivery
 from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes, together
@@ -138,6 +145,9 @@ class Artifact:
     handle: str
     artifact_id: str
     chars: int
+    """Length as text; of an image or file, its size in bytes."""
+    media_type: str = ""
+    """Of an image or file; empty for a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +177,8 @@ class RunState:
     schema_version: int = SCHEMA_VERSION
     root_id: str = ""
     parent_id: str | None = None
+    client: str = ""
+    """Fingerprint of the client that alone may answer calls of client tools; empty: whoever may use the API."""
     status: Status = "running"
     turn: int = 0
     turn_open: bool = False
@@ -216,12 +228,20 @@ class RunState:
         return [one for one in self.pending.values() if isinstance(one, AskHuman)]
 
     @property
+    def client_calls(self) -> list[CallClientTool]:
+        """Open calls to the client."""
+        return [one for one in self.pending.values() if isinstance(one, CallClientTool)]
+
+    @property
     def waiting(self) -> bool:
-        """Whether everything that is pending can only be settled from outside."""
+        """Whether everything that is pending can only be settled from outside, or by time beside that."""
+        outside = False
         for one in self.pending.values():
-            if not isinstance(one, AskHuman):
+            if isinstance(one, EXTERNAL):
+                outside = True
+            elif not isinstance(one, SetTimer):
                 return False
-        return bool(self.pending)
+        return outside
 
     @property
     def calling(self) -> CallModel | None:

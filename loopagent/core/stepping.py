@@ -93,10 +93,18 @@ def _handle(tx: Tx, stored: dict[str, object]) -> str:
     if known is not None:
         return known.handle
     handle = letters(len(tx.state.artifacts))
-    chars = int(str(stored["chars"]))
-    tx.state.artifacts = (*tx.state.artifacts, Artifact(handle, artifact_id, chars))
-    call_id = str(stored.get("callId", ""))
-    tx.fact(ArtifactCreated(handle=handle, artifact_id=artifact_id, call_id=call_id, chars=chars))
+    media_type = str(stored.get("mediaType", ""))
+    chars = int(str(stored["bytes" if media_type else "chars"]))
+    made = Artifact(handle, artifact_id, chars, media_type)
+    tx.state.artifacts = (*tx.state.artifacts, made)
+    fact = ArtifactCreated(
+        handle=handle,
+        artifact_id=artifact_id,
+        call_id=str(stored.get("callId", "")),
+        chars=chars,
+        media_type=media_type or None,
+    )
+    tx.fact(fact)
     return handle
 
 

@@ -8,7 +8,13 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from loopagent.app import App
-from loopagent.http import problems, routes_agents, routes_requests, routes_runs
+from loopagent.http import (
+    problems,
+    routes_agents,
+    routes_client_tools,
+    routes_requests,
+    routes_runs,
+)
 from loopagent.http.middleware import Guard, Idempotency
 from loopagent.http.models import Problem
 
@@ -47,8 +53,8 @@ def create_api(
     )
     api.state.app = app
     problems.install(api)
-    for router in (routes_runs.router, routes_requests.router, routes_agents.router):
-        api.include_router(router, prefix="/api/v1")
+    for routes in (routes_runs, routes_requests, routes_client_tools, routes_agents):
+        api.include_router(routes.router, prefix="/api/v1")
     api.include_router(routes_agents.health)
     _describe(api)
     api.add_middleware(Idempotency, host=app)

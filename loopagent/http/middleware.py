@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loopagent.app import App
+from loopagent.clients import fingerprint
 from loopagent.errors import RequestError
 from loopagent.http.problems import problem_of, problem_response
 from loopagent.ports import RememberedAnswer
@@ -99,7 +100,8 @@ class Idempotency:
                 scope, receive, send
             )
             return
-        name = f"{scope['path']}\n{key}"
+        session = _header(scope, b"client-session") or ""
+        name = f"{scope['path']}\n{key}" + (f"\n{fingerprint(session)}" if session else "")
         lock = self._locks.setdefault(name, asyncio.Lock())
         async with lock:
             await self._once(name, scope, receive, send)

@@ -7,6 +7,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
+from loopagent.core.client_tool_spec import ClientToolSpec
+
 
 class Body(BaseModel):
     """Base of what clients send: unknown keys are refused, so that a typo is not silently ignored."""
@@ -43,6 +45,8 @@ class NewRun(Body):
     """`provider:model`, when the agent allows another than its own."""
     limits: dict[str, JsonValue] | None = None
     """Limits that replace the agent's."""
+    client_tools: list[ClientToolSpec] | None = None
+    """Tools that this client carries out; one replaces the agent's of the same name."""
     metadata: dict[str, JsonValue] | None = None
     """Anything to find the run by; never shown to a model."""
 
@@ -77,6 +81,28 @@ class Decision(Body):
     """Content hash that was seen; a stale one is refused with 409."""
 
 
+class Medium(Body):
+    """An image or a file; kept as an artifact, never shown to the model as text."""
+
+    media_type: str = Field(max_length=255)
+    """Like `image/png`, without parameters."""
+    data: str
+    """The bytes in base64."""
+    name: str | None = Field(default=None, max_length=200)
+
+
+class ClientToolAnswer(Body):
+    """What a client brings back for a call. The first answer counts."""
+
+    success: bool
+    """Whether the client could carry out the call."""
+    result: JsonValue = None
+    """Must satisfy the tool's result schema, when it has one."""
+    error: str = Field(default="", max_length=100_000)
+    """Why not, for the model."""
+    media: list[Medium] = []
+
+
 class Button(View):
     """One thing that may be decided."""
 
@@ -94,6 +120,29 @@ class Ask(View):
     secondary: Button
     enabled: bool
     expires_at: float | None = None
+
+
+class ClientCall(View):
+    """An open call of a client tool, as its `client_tool.requested` event told of it."""
+
+    call_id: str
+    request_id: str
+    kind: Literal["client_tool"]
+    title: str
+    tool: str
+    params: dict[str, JsonValue]
+    text: str = ""
+    result_schema: dict[str, JsonValue] | None = None
+    """What a result must satisfy; null takes any JSON."""
+    timeout_ms: int
+    expires_at: float
+    """Seconds since the epoch; a later answer is refused."""
+
+
+class ClientCalls(View):
+    """The open calls of a run."""
+
+    calls: list[ClientCall]
 
 
 class LoopStateView(View):
@@ -135,6 +184,8 @@ class RunDetail(View):
     """`completed`, `cancelled`, or why the run failed."""
     commands: list[dict[str, JsonValue]] = []
     requests: list[Ask] = []
+    client_calls: list[ClientCall] = []
+    """Calls that the client has to answer."""
     usage: UsageView
     active_seconds: float
     """Working time; waiting for people does not count."""
@@ -165,7 +216,7 @@ class RunPage(View):
 
 
 class RequestDetail(View):
-    """A request to a person."""
+    """A request to a person or to a client."""
 
     id: str
     run_id: str
@@ -174,7 +225,7 @@ class RequestDetail(View):
     created_at: float
     resolved_at: float | None = None
     body: dict[str, JsonValue]
-    """What is asked: the data of its `request.created` event."""
+    """What is asked: the data of its `request.created` or `client_tool.requested` event."""
     resolution: dict[str, JsonValue] | None = None
     """How it was closed."""
 
@@ -224,6 +275,7 @@ class AgentDetail(AgentSummary):
 
     payload_schema: dict[str, JsonValue] | None = None
     actions: list[dict[str, JsonValue]] = []
+    client_tools: list[dict[str, JsonValue]] = []
     limits: dict[str, JsonValue] = {}
     autonomy: str
 

@@ -34,6 +34,7 @@ async def show_agent(app: Host, name: Annotated[str, Path(max_length=200)]) -> A
         **_summary(agent).model_dump(by_alias=False),
         payload_schema=spec.payload.schema_,
         actions=[one.model_dump(mode="json", by_alias=True) for one in spec.actions],
+        client_tools=[one.model_dump(mode="json", by_alias=True) for one in spec.client_tools],
         limits=spec.limits.model_dump(mode="json", by_alias=True),
         autonomy=spec.autonomy,
     )

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from loopagent.app import App
+from loopagent.clients import fingerprint
 from loopagent.errors import RequestError
 from loopagent.http.models import (
     CancelRun,
@@ -48,16 +49,31 @@ Wait = Annotated[
     ),
 ]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=255)]
+Session = Annotated[
+    str,
+    Header(
+        alias="Client-Session",
+        min_length=16,
+        max_length=200,
+        description="A secret of the client's own. A run started with it takes answers of client tools only with it.",
+    ),
+]
 router = APIRouter(tags=["runs"])
 
 
 @router.post("/runs", status_code=201, responses=responses(400, 401, 404, 413, 422, 503))
 async def create_run(
-    app: Host, body: NewRun, response: Response, wait: Wait = None, key: Key = None
+    app: Host,
+    body: NewRun,
+    response: Response,
+    wait: Wait = None,
+    key: Key = None,
+    *,
+    session: Session = "",
 ) -> RunDetail:
     """Start a run."""
     del key  # honoured before the route, for every POST
-    view = await _start(app, body)
+    view = await _start(app, body, session)
     if wait:
         view = await app.wait(view.id, timeout_seconds=wait)
     response.headers["Location"] = f"/api/v1/runs/{view.id}"
@@ -75,9 +91,9 @@ async def create_run(
         **responses(400, 401, 404, 413, 422, 503),
     },
 )
-async def create_and_stream(app: Host, body: NewRun) -> StreamingResponse:
+async def create_and_stream(app: Host, body: NewRun, session: Session = "") -> StreamingResponse:
     """Start a run and follow it."""
-    view = await _start(app, body)
+    view = await _start(app, body, session)
     headers = {**HEADERS, "Location": f"/api/v1/runs/{view.id}"}
     return StreamingResponse(
         stream(app, view.id, 0), media_type="text/event-stream", headers=headers
@@ -211,7 +227,7 @@ async def read_artifact(
     return Response(found.content, media_type=found.media_type, headers=headers)
 
 
-async def _start(app: App, body: NewRun) -> RunView:
+async def _start(app: App, body: NewRun, session: str) -> RunView:
     return await app.start(
         body.agent,
         body.message,
@@ -219,6 +235,8 @@ async def _start(app: App, body: NewRun) -> RunView:
         model=body.model,
         limits=body.limits,
         metadata=body.metadata,
+        client_tools=body.client_tools,
+        client=fingerprint(session),
     )
 
 

@@ -13,6 +13,10 @@ from loopagent.errors import RequestError
 
 
 KEEP_ALIVE_SECONDS = 15.0
+OPEN_CALLS = 200
+"""Most open requests looked through for a reconnecting client."""
+LOOK_BACK = 200
+"""Events read at a time to find the calls that are still open."""
 HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
@@ -42,6 +46,8 @@ async def stream(app: App, run_id: str, after: int) -> AsyncIterator[str]:
     if after > view.seq:
         yield _reset(view.public())
         after = 0
+    for asked in await unanswered(app, run_id, after):
+        yield _without_number(asked)
     queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(maxsize=1)
     pump = asyncio.create_task(_pump(app, run_id, after, queue))
     try:
@@ -67,6 +73,31 @@ async def _pump(
         async for event in events:
             await queue.put(event)
     await queue.put(None)
+
+
+async def unanswered(app: App, run_id: str, after: int) -> list[dict[str, Any]]:
+    """The events of open client tool calls that a reconnecting client has had before, oldest first.
+
+    It may have lost them with its memory; answering is exactly-once, so hearing of a call again does no harm. Reads
+    back from `after` only as far as the oldest open call.
+    """
+    rows, _ = await app.requests(status="open", run_id=run_id, limit=OPEN_CALLS)
+    since = {one.id: one.created_at for one in rows if one.body.get("kind") == "client_tool"}
+    found: list[dict[str, Any]] = []
+    last = after
+    while since and last > 0:
+        first = max(0, last - LOOK_BACK)
+        page = await app.store.events(run_id, after=first, limit=last - first)
+        asked = [one for one in page if one["type"] == "client_tool.requested"]
+        found = [one for one in asked if one["data"]["requestId"] in since] + found
+        last = first if page and page[0]["ts"] >= min(since.values()) else 0
+    return found
+
+
+def _without_number(event: dict[str, Any]) -> str:
+    """An event that is sent again: without an id, so that the client's position stays where it is."""
+    number, _, rest = frame(event).partition("\n")
+    return rest if number.startswith("id: ") else f"{number}\n{rest}"
 
 
 def frame(event: dict[str, Any]) -> str:

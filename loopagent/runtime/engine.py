@@ -125,7 +125,7 @@ class Engine:
         taken: list[str] = []
         for run_id in await self._store.unfinished():
             live = self._live.get(run_id)
-            if live is not None and live.owned:
+            if live is not None and (live.owned or live.tasks):
                 continue
             if await self.resume(run_id):
                 taken.append(run_id)
@@ -133,14 +133,21 @@ class Engine:
 
     async def resume(self, run_id: str) -> bool:
         """Work on a run that was left in the middle; False when another process holds it or nothing is to do."""
-        self._live.pop(run_id, None)
+        known = self._live.pop(run_id, None)
+        if known is not None and known.tasks:
+            self._live[run_id] = known
+            return False
         live = await self.load(run_id)
         async with live.lock:
-            if live.state.ended or not live.workable or not await self._leases.take(live):
-                self._forget_if_resting(live)
-                return False
-            await self._settle_doubts(live)
-            await self._dispatch(live, [live.state.pending[key] for key in live.workable])
+            return await self._take_up(live)
+
+    async def _take_up(self, live: Live) -> bool:
+        """Perform what is pending and not performed here, if nobody else does; under the run's lock."""
+        if live.state.ended or not live.workable or not await self._leases.take(live):
+            self._forget_if_resting(live)
+            return False
+        await self._settle_doubts(live)
+        await self._dispatch(live, [live.state.pending[key] for key in live.workable])
         return True
 
     async def _settle_doubts(self, live: Live) -> None:
@@ -190,10 +197,12 @@ class Engine:
 
     async def _apply(self, live: Live, decide: Callable[[RunState], Sequence[Event]]) -> None:
         """Advance and commit, under the run's lock; on a conflict look at the newer state and decide again."""
-        for _ in range(MAX_CONFLICTS):
+        for attempt in range(MAX_CONFLICTS):
             events = tuple(decide(live.state))
             transition = advance(live.state, *events)
             if not transition.changed:
+                if attempt:
+                    await self._take_up(live)
                 return
             at = transition.state.clock
             commit = Commit(
@@ -223,6 +232,8 @@ class Engine:
     async def _reload(self, live: Live) -> None:
         fresh = await self._read(live.run_id)
         live.state, live.version, live.chat = fresh.state, fresh.version, fresh.chat
+        for key in live.tasks.keys() - live.state.pending.keys():
+            live.tasks.pop(key).cancel()
 
     def _publish(self, live: Live, commit: Commit, first_seq: int) -> None:
         if not self._bus.heard(live.run_id):
@@ -252,6 +263,11 @@ class Engine:
         if not todo or self._closing:
             self._rest(live)
             return
+        if live.state.waiting:
+            await self._leases.give_back(live)  # only clocks run: whoever has the answer may go on
+            self._begin(live, todo)
+            self._rest(live)
+            return
         if not await self._leases.take(live):
             return
         live.idle.clear()
@@ -259,7 +275,10 @@ class Engine:
         if risky:
             report = Reported("started", {"effects": risky}, self._clock())
             await self._apply(live, lambda _: [report])
-        for effect in todo:
+        self._begin(live, todo)
+
+    def _begin(self, live: Live, effects: Sequence[Effect]) -> None:
+        for effect in effects:
             if effect.id in live.state.pending:
                 self._start(live, effect)
 
@@ -344,7 +363,7 @@ class Engine:
 
     def _rest(self, live: Live) -> None:
         """Tell whoever waits that the run does nothing now."""
-        if not live.resting or live.idle.is_set():
+        if not live.quiet or live.idle.is_set():
             return
         live.idle.set()
         event = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from loopagent.core.effects import AskHuman
+from loopagent.core.effects import EXTERNAL
 from loopagent.ports import ChatMessage, Snapshot
 
 
@@ -74,8 +74,13 @@ class Live:
         return [
             key
             for key, one in self.state.pending.items()
-            if not isinstance(one, AskHuman) and key not in self.tasks
+            if not isinstance(one, EXTERNAL) and key not in self.tasks
         ]
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is worked on: the run rests, or only a clock runs beside what it waits for."""
+        return self.resting or (self.state.waiting and not self.ready)
 
     @property
     def resting(self) -> bool:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from loopagent.action import Action, ActionContext
 from loopagent.core.effects import CallModel, Effect, KeepValue, ReadMessage, RunAction, SetTimer
 from loopagent.core.outcome import INTERRUPTED, Outcome
 from loopagent.core.prompt import system_prompt, volatile_message
-from loopagent.core.results import STORED
 from loopagent.core.text import clean_text
 from loopagent.errors import ModelError
-from loopagent.ports import ChatMessage, Model, ModelRequest, StoredArtifact, Usage
+from loopagent.ports import ChatMessage, Model, ModelRequest, Usage
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask
+from loopagent.runtime.keep import kept
 from loopagent.runtime.partial import MessageStream
 from loopagent.runtime.structured import Schemas
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 Report = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Records something that happens while an effect is performed: what it is, and its data."""
-HEAD_SHARE = 0.75
-"""Part of the shown text of a long result that comes from its start; the rest comes from its end."""
 
 
 class Performer:
@@ -211,22 +208,7 @@ class Performer:
     ) -> Outcome:
         """The outcome, with a result over the cap kept in the store and replaced by head, tail and size."""
         cap_chars = live.state.spec.limits.max_result_chars
-        if not outcome.ok or outcome.value is None:
-            return outcome
-        text = outcome.text()
-        posing = isinstance(outcome.value, dict) and STORED in outcome.value
-        if len(text) <= cap_chars and not posing and not always:
-            return outcome
-        plain = isinstance(outcome.value, str)
-        content = text.encode("utf-8", "replace")
-        stored = StoredArtifact(
-            artifact_id=sha256(content).hexdigest(),
-            media_type="text/plain" if plain else "application/json",
-            size_bytes=len(content),
-            content=content,
-        )
-        await self._store.put_artifact(live.run_id, stored)
-        return outcome.with_value({STORED: _excerpt(stored, text, effect_id, cap_chars)})
+        return await kept(self._store, live.run_id, effect_id, outcome, cap_chars, always=always)
 
     async def _read_message(self, live: Live, effect: ReadMessage, report: Report) -> Outcome:
         del report
@@ -258,18 +240,6 @@ def interrupted(effect: RunAction) -> Outcome:
     """The outcome of a call that was started before a crash and must not silently run again."""
     text = f"{effect.action} was interrupted by a crash and may have taken effect; check before repeating."
     return Outcome.failed(INTERRUPTED, text, may_have_run=True)
-
-
-def _excerpt(stored: StoredArtifact, text: str, call_id: str, cap_chars: int) -> dict[str, Any]:
-    shown = cap_chars // 4
-    head = int(shown * HEAD_SHARE)
-    return {
-        "artifactId": stored.artifact_id,
-        "callId": call_id,
-        "chars": len(text),
-        "head": text[:head],
-        "tail": text[-(shown - head) :],
-    }
 
 
 def _notice(notice: RetryNotice) -> dict[str, Any]:

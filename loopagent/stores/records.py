@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import from_json, to_json
 
-from loopagent.core.effects import AskHuman
+from loopagent.core.effects import EXTERNAL
 from loopagent.core.events import Started
 from loopagent.core.facts import public_event
 from loopagent.errors import ConflictError, RequestError, StoreError
@@ -35,12 +35,19 @@ _REQUEST_STATUS: dict[str, RequestStatus] = {
     "request.resolved": "resolved",
     "request.cancelled": "cancelled",
     "request.expired": "expired",
+    "client_tool.requested": "open",
 }
+_CALL_STATUS: dict[str, RequestStatus] = {
+    "answered": "resolved",
+    "timed_out": "expired",
+    "cancelled": "cancelled",
+}
+"""How a call of a client tool that was put to the client ended; a rejected one never was."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestChange:
-    """A request to a person was opened or closed by a fact."""
+    """A request to a person, or to a client, was opened or closed by a fact."""
 
     request_id: str
     status: RequestStatus
@@ -49,11 +56,18 @@ class RequestChange:
 
 def request_changes(facts: Sequence[Fact]) -> list[RequestChange]:
     """What the facts of a commit do to requests, in order."""
-    return [
-        RequestChange(str(one.data["requestId"]), _REQUEST_STATUS[one.type], plain(one.data))
-        for one in facts
-        if one.type in _REQUEST_STATUS
-    ]
+    changes: list[RequestChange] = []
+    for one in facts:
+        status = _status(one)
+        if status is not None:
+            changes.append(RequestChange(str(one.data["requestId"]), status, plain(one.data)))
+    return changes
+
+
+def _status(fact: Fact) -> RequestStatus | None:
+    if fact.type == "client_tool.completed":
+        return _CALL_STATUS.get(str(fact.data["status"]))
+    return _REQUEST_STATUS.get(fact.type)
 
 
 def root_of(state: RunState) -> str:
@@ -71,7 +85,7 @@ def has_work(state: RunState) -> bool:
     if state.ended:
         return False
     pending = state.pending.values()
-    return not pending or any(not isinstance(one, AskHuman) for one in pending)
+    return not pending or any(not isinstance(one, EXTERNAL) for one in pending)
 
 
 def title(commit: Commit) -> str:

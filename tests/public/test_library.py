@@ -45,10 +45,12 @@ def test_the_public_names() -> None:
         "ActionRetry",
         "Agent",
         "App",
+        "ClientToolSpec",
         "ConfigError",
         "LoopAgentError",
         "RequestError",
         "Result",
+        "ToolAnswer",
         "action",
     ]
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import ConfigDict, Field
 
+from loopagent.core.effects import CallClientTool
+from loopagent.core.facts_client import ClientToolCompleted, ClientToolRequested
 from loopagent.core.flavours import ACCEPTED
-from loopagent.core.problems import Fault, shorten
+from loopagent.core.names import resolve_name
+from loopagent.core.params import check_params
+from loopagent.core.problems import Fault, Problem, shorten
 from loopagent.core.protocol.base import Count, NonBlank, Params, Wire
-from loopagent.core.steps import NextStep
+from loopagent.core.results import client_result
+from loopagent.core.steps import Done, NextStep, Wait
+
+
+if TYPE_CHECKING:
+    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.client_tool_spec import ClientToolSpec
+    from loopagent.core.outcome import Outcome
+    from loopagent.core.state import RunState
 
 
 CASINGS: Final = {
@@ -67,13 +80,13 @@ def _agreed(pascal: str, camel: str, fields: dict[str, Any]) -> Any:
 
 
 class ClientTools(NextStep):
-    """Have the client carry out calls and wait for its answers."""
+    """Have the client carry out calls; all calls of one reply run side by side and their results come back together."""
 
     type: Literal["ClientTools"]
     client_tools: list[ClientToolCall] = Field(min_length=1)
-    """Calls to make, one after another."""
+    """Calls to make."""
     body: ClassVar = ("clientTools",)
-    runs: ClassVar = False
+    events: ClassVar = (ClientToolRequested, ClientToolCompleted)
     example: ClassVar[dict[str, Any]] = {
         "taskComplete": False,
         "nextStep": {
@@ -81,3 +94,73 @@ class ClientTools(NextStep):
             "clientTools": [{"name": "open-map", "params": {"city": "Porto"}}],
         },
     }
+
+    @classmethod
+    def offered(cls, agent: AgentSpec) -> bool:
+        """Only agents that have client tools; a run that no client takes part in is pinned without any."""
+        return any(agent.approval_of(one) != "never" for one in agent.client_tools)
+
+    def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
+        """Resolve names, check parameters against their schemas, and settle how long each call may take."""
+        spec = run.spec
+        allowed = {one.name: one for one in spec.client_tools if spec.approval_of(one) != "never"}
+        problems: list[Problem] = []
+        warnings: list[str] = []
+        most = spec.limits.max_actions_per_reply
+        if len(self.client_tools) > most:
+            asked = str(len(self.client_tools))
+            problems.append(
+                Problem("nextStep.clientTools", f"at most {most} calls in one reply", asked)
+            )
+        calls: list[ClientToolCall] = []
+        for index, call in enumerate(self.client_tools):
+            path = f"nextStep.clientTools[{index}]"
+            match = resolve_name(call.name, list(allowed), f"{path}.name", "client tool")
+            warnings.extend(match.warnings)
+            if match.name is None:
+                problems.extend(match.problems)
+                continue
+            tool = allowed[match.name]
+            params, wrong, notes = check_params(tool.parameters, call.params, f"{path}.params")
+            problems.extend(wrong)
+            warnings.extend(notes)
+            timeout_ms = _timeout(run, tool, call, path, warnings)
+            changed = {"name": tool.name, "params": params, "timeout_ms": timeout_ms}
+            calls.append(call.model_copy(update=changed))
+        return self.model_copy(update={"client_tools": calls}), problems, warnings
+
+    def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
+        """Keep up to `maxConcurrency` calls open until all are answered or timed out."""
+        missing = [one for one in range(len(self.client_tools)) if f"tool.{one}" not in results]
+        if missing:
+            window = missing[: run.spec.limits.max_concurrency]
+            return Wait(tuple(self._call(run, index) for index in window))
+        return Done(
+            results=tuple(
+                client_result(index + 1, call.name, results[f"tool.{index}"])
+                for index, call in enumerate(self.client_tools)
+            )
+        )
+
+    def _call(self, run: RunState, index: int) -> CallClientTool:
+        call = self.client_tools[index]
+        return CallClientTool(
+            id=f"{run.turn}:tool.{index}",
+            tool=call.name,
+            params=call.params,
+            timeout_ms=call.timeout_ms or 0,
+            description=call.description or "",
+        )
+
+
+def _timeout(
+    run: RunState, tool: ClientToolSpec, call: ClientToolCall, path: str, warnings: list[str]
+) -> int:
+    """How long a call may take: what it says, else its tool, else the run; never longer than the run allows."""
+    bounds = run.spec.limits
+    if call.timeout_ms is None:
+        return tool.timeout_ms or bounds.client_tool_timeout_ms
+    longest = bounds.max_client_tool_timeout_ms
+    if call.timeout_ms > longest:
+        warnings.append(f"{path}.timeoutMs: cut to {longest}, the most this run allows")
+    return min(call.timeout_ms, longest)
