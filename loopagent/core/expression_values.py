@@ -28,7 +28,7 @@ class ExpressionLimits:
         max_depth: Deepest nesting of brackets, signs and choices.
         max_text_chars: Longest text that an expression makes, in characters.
         max_list_items: Longest list that an expression makes.
-        max_steps: Most members that one evaluation compares in objects and lists.
+        max_steps: Most members of objects and lists, and pieces of long texts, that one evaluation looks through.
         max_integer: Largest whole number that is calculated with or made, without its sign.
     """
 
@@ -76,10 +76,10 @@ class Frame:
         """Where in the source the part stands that runs now."""
 
     def spend(self, steps: int = 1) -> None:
-        """Count comparisons of members; halt when there were too many."""
+        """Count what is looked through; halt when it was too much."""
         self.left -= steps
         if self.left < 0:
-            raise Halt(f"compares more than {self.limits.max_steps} members")
+            raise Halt(f"looks through more than {self.limits.max_steps} members")
 
 
 class Missing:
@@ -119,6 +119,8 @@ KINDS: Final = frozenset({dict, list, str, int, float, bool, type(None), Missing
 """Types of values; subclasses are none, so that no code of theirs ever runs."""
 NUMBERS: Final = frozenset({int, float})
 """Types of numbers; true and false are none."""
+CHARS_PER_STEP: Final = 64
+"""How much text is searched through for one step, in characters."""
 _MAX_KEYS: Final = 100
 """Most keys, and longest, that are compared with one that is missing."""
 _PLAIN: Final = frozenset({str, int, float, bool})
@@ -186,6 +188,7 @@ def holds(container: Any, wanted: Any, frame: Frame) -> bool:
     if kind is str:
         if type(wanted) is not str:
             refuse(wanted, "expected text to look for in text")
+        frame.spend(len(container) // CHARS_PER_STEP)
         return wanted in container
     refuse(container, "expected a list, an object or text to look in")
 

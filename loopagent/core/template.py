@@ -83,6 +83,7 @@ class Filled:
     warnings: tuple[str, ...] = ()
 
 
+# Possessive throughout: each character is looked at once, whatever the text.
 _BODY: Final = re.compile(
     r"""(?>[^'"}]+|'(?>[^'\\]|\\.)*'|"(?>[^"\\]|\\.)*"|\}(?!\}))*+\}\}""", re.DOTALL
 )
@@ -101,13 +102,16 @@ class Template:
 
     Args:
         names: Root names that its expressions look up.
+        plain: Whether there is nothing to fill: the value comes out as it was written, whatever is in scope.
     """
 
     names: frozenset[str]
+    plain: bool
     _limits: TemplateLimits
     _root: Node
     _lookups: int
     _used: tuple[tuple[Place, Expression], ...]
+    _references: tuple[Reference, ...]
     _broken: tuple[Finding, ...]
     _warnings: tuple[Finding, ...]
 
@@ -154,6 +158,19 @@ class Template:
         ]
         return tuple(one.problem(where) for one in (*self._broken, *unknown))
 
+    def warn(self, names: Collection[str], *, where: str) -> tuple[str, ...]:
+        """Look for what may have been meant otherwise, before anything runs.
+
+        Args:
+            names: The root names there will be.
+            where: Place of the template.
+
+        Returns:
+            Texts that are not filled though they look like paths below one of the names, and keys with braces.
+        """
+        plain = [one.warning for one in self._references if one.name in names and not one.bare]
+        return tuple(str(one.problem(where)) for one in (*self._warnings, *plain))
+
 
 def compile_template(
     value: Any,
@@ -180,10 +197,12 @@ def compile_template(
     lookups = sum(expression.lookups for _, expression in reader.used)
     return Template(
         names,
+        not (reader.used or reader.escaped or (bare and reader.references)),
         limits,
         root,
         lookups,
         tuple(reader.used),
+        tuple(reader.references),
         tuple(reader.broken),
         tuple(reader.warnings),
     )
@@ -232,6 +251,8 @@ class _Reader:
         self._left = limits.max_expressions
         self._bare = bare
         self.used: list[tuple[Place, Expression]] = []
+        self.escaped = False
+        self.references: list[Reference] = []
         self.broken: list[Finding] = []
         self.warnings: list[Finding] = []
 
@@ -267,7 +288,8 @@ class _Reader:
         match = _REFERENCE.fullmatch(text)
         if match is None or (self._roots is not None and match[1].casefold() not in self._roots):
             return Constant(text)
-        return Reference(text, match[1], place, self._bare)
+        self.references.append(Reference(text, match[1], place, self._bare))
+        return self.references[-1]
 
     def _text(self, text: str, place: Place) -> Node:
         parts = _split(text)
@@ -280,6 +302,7 @@ class _Reader:
                 return Constant(text)
             read.append(one)
         if all(isinstance(part, str) for part in read):
+            self.escaped = True
             return Constant("".join(map(str, read)))
         if len(read) == 1 and isinstance(read[0], Expression):
             return Whole(text, read[0], place)

@@ -134,8 +134,7 @@ class Reference:
         if name is None:
             return self.text
         if not self.bare:
-            warning = f"{self.text} was taken as text; write {{{{ {self.text} }}}} for its value"
-            run.warnings.append(Finding(self.place, warning))
+            run.warnings.append(self.warning)
             return self.text
         read = parse(self.text, run.frame.limits)
         result = read if isinstance(read, Failure) else read.evaluate({self.name: scope[name]})
@@ -144,6 +143,12 @@ class Reference:
             run.warnings.append(Finding(self.place, warning))
             return self.text
         return result.value
+
+    @property
+    def warning(self) -> Finding:
+        """That the text is not filled."""
+        message = f"{self.text} was taken as text; write {{{{ {self.text} }}}} for its value"
+        return Finding(self.place, message)
 
     def _name(self, scope: Mapping[str, Any]) -> str | None:
         """The name in scope that is meant; prompts that leave out braces are blind to case as well."""

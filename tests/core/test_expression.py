@@ -206,6 +206,8 @@ def test_conditions_take_what_is_missing_as_false(source: str, expected: bool) -
         ("payload.users[0].mail", "an object with name, tags"),
         ("payload.keys['no key']", 'payload.keys["no key"] is missing'),
         ("payload.items[item.id]", "payload.items[7] is missing"),
+        ("payload.users[payload.count - 1].mail", "payload.users[…].mail is missing"),
+        ("payload.nope[item.id]", "payload.nope is missing"),
         ("payload.nope < 3", "payload.nope is missing"),
         ("payload.nope + 1", "payload.nope is missing"),
         ("-payload.nope", "payload.nope is missing"),
@@ -290,6 +292,8 @@ def test_objects_and_lists_are_equal_by_their_members() -> None:
     assert value("a != c", scope) is True
     assert value("a in [c, b]", scope) is True
     assert value("a.x[1] == b.x[1] && a.x != c.x", scope) is True
+    assert value("[a.x] == [a.x]", scope) is True
+    assert value("a.x[1] == z", {**scope, "z": {"other": None}}) is False
 
 
 def test_whole_numbers_are_exact() -> None:

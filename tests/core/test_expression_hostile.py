@@ -89,11 +89,20 @@ def test_fix_23_conditions_are_computed_by_a_whitelisted_language_of_our_own() -
     assert "more than 3 parts" in failure("1 + 1 + 1", limits=ExpressionLimits(max_nodes=3))
     many = {"a": list(range(1_000)), "b": list(range(1_000))}
     assert value("a == b", many) is True
-    assert "compares more than 500 members" in failure(
+    assert "looks through more than 500 members" in failure(
         "a == b", many, ExpressionLimits(max_steps=500)
     )
-    assert "compares more than 500" in failure("'x' in a", many, ExpressionLimits(max_steps=500))
-    assert "compares more than 500" in failure("-1 in a", many, ExpressionLimits(max_steps=500))
+    assert "looks through more than 500" in failure(
+        "'x' in a", many, ExpressionLimits(max_steps=500)
+    )
+    text = {"a": "x" * 64 * 300}
+    assert value("'y' in a", text) is False
+    assert "looks through more than 500" in failure(
+        "'y' in a || 'y' in a", text, ExpressionLimits(max_steps=500)
+    )
+    assert "looks through more than 500" in failure(
+        "-1 in a", many, ExpressionLimits(max_steps=500)
+    )
 
 
 def test_fix_24_expressions_run_no_regular_expressions() -> None:

@@ -255,6 +255,31 @@ def test_a_check_finds_what_can_be_known_before_anything_runs() -> None:
     assert compile_template(template).names == {"item", "payload", "itme", "zzz", "yyy"}
 
 
+def test_what_may_be_meant_otherwise_is_known_before_anything_runs() -> None:
+    template = {"a": "item.email", "b": ["word", "{{ item.email }}"], "{{ c }}": "index"}
+    warnings = compile_template(template).warn({"item", "index"}, where="p")
+    assert [one.partition(": ")[0] for one in warnings] == ['p["{{ c }}"]', "p.a", 'p["{{ c }}"]']
+    assert sorted(warnings) == sorted(fill(template, SCOPE, where="p").warnings)
+    assert compile_template(template, bare=True).warn({"item"}, where="p") == warnings[:1]
+    assert compile_template(template).warn({"index"}, where="p") == (warnings[0], warnings[2])
+
+
+@pytest.mark.parametrize(
+    ("template", "plain"),
+    [
+        ({"a": [1, "two words", "item"]}, True),
+        (5, True),
+        ({"a": "{{ 1 + 1 }}"}, False),
+        ({"a": ["{{ item }}"]}, False),
+        ({"a": r"\{{ item }}"}, False),
+        (r"\{{ item }}", False),
+    ],
+)
+def test_a_template_without_braces_is_known_as_plain(template: Any, plain: bool) -> None:
+    assert compile_template(template).plain is plain
+    assert not compile_template("item.id", bare=True).plain
+
+
 def test_a_template_is_read_once_and_filled_often() -> None:
     template = compile_template(
         {"to": "{{ item.email }}", "n": ["{{ index }}"], "fixed": {"a": [1]}}
