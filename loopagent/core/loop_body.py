@@ -149,7 +149,8 @@ def _check_action(
     problems, warnings = list(match.problems), list(match.warnings)
     template = compile_template(call.params, bare=spec.references == "bare")
     problems.extend(template.check(names, where=f"{path}.params"))
-    if match.name is not None and not template.names:
+    warnings.extend(template.warn(names, where=f"{path}.params"))
+    if match.name is not None and template.plain:
         problems.extend(
             check_params(allowed[match.name].parameters, call.params, f"{path}.params")[1]
         )
