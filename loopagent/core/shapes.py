@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -68,7 +69,9 @@ def shared_shapes(models: Collection[type[BaseModel]]) -> dict[str, str]:
     }
 
 
+@lru_cache(maxsize=128)
 def _generated(model: type[BaseModel]) -> Schema:
+    """The generation schema of a type; made once, as types do not change, and not to be changed."""
     return flavour(model.model_json_schema(by_alias=True), GENERATED)
 
 

@@ -259,6 +259,7 @@ class Engine:
         for effect in effects:
             if isinstance(effect, CancelEffect) and effect.target in live.tasks:
                 live.tasks.pop(effect.target).cancel()
+                live.forget(effect.target)
         todo = [one for one in effects if one.id in live.workable]
         if not todo or self._closing:
             self._rest(live)
@@ -323,6 +324,8 @@ class Engine:
 
     async def _flush(self, live: Live, effect_id: str) -> Effect | None:
         """Deliver what is ready; returns the effect that this worker goes on with."""
+        if len(live.tasks) > 1:
+            await asyncio.sleep(0)  # whatever ends in the same moment is committed with it
         async with live.lock:
             live.spare = live.tasks.pop(effect_id, None)
             events, live.ready = live.ready, []

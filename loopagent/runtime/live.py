@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from loopagent.core.effects import EXTERNAL
+from loopagent.core.events import Event, Settled
 from loopagent.ports import ChatMessage, Snapshot
 
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from loopagent.core.effects import Effect
-    from loopagent.core.events import Event
     from loopagent.core.state import Message, RunState
     from loopagent.core.transition import Transition
 
@@ -67,6 +67,14 @@ class Live:
     def hear(self, messages: Iterable[Message]) -> None:
         """Append messages to the conversation as the model will see it."""
         self.chat.extend(ChatMessage(one.role, one.text) for one in messages)
+
+    def forget(self, effect_id: str) -> None:
+        """Drop an outcome that came in the moment its effect was stopped."""
+        self.ready = [
+            one
+            for one in self.ready
+            if not (isinstance(one, Settled) and one.effect_id == effect_id)
+        ]
 
     @property
     def workable(self) -> list[str]:

@@ -1,0 +1,107 @@
+"""What ForEach costs per item, beside a plain semaphore loop with as many commits: `python benchmarks/for_each.py`.
+
+Prints, for a memory and a SQLite store: CPU microseconds of this process per item, model calls, prompt tokens, commits,
+and the same for an `asyncio` loop that runs the same no-op under a semaphore and commits as often to SQLite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sqlite3
+import tempfile
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+from loopagent import Agent, App, action
+from loopagent.core.tokens import estimate_tokens
+from loopagent.models.scripted import ScriptedModel
+
+
+@action(effects="read")
+async def check(item: int) -> int:
+    """Check one item."""
+    return item
+
+
+def agent(count: int, width: int) -> Agent[Any]:
+    """An agent whose model asks for one loop and then completes."""
+    each = {
+        "collectionPath": "rows",
+        "executionMode": "parallel",
+        "maxConcurrency": width,
+        "action": {"name": "check", "params": {"item": "{{ item }}"}},
+    }
+    script = [
+        {"taskComplete": False, "nextStep": {"type": "ForEach", "forEach": each}},
+        {"taskComplete": True, "message": "Done."},
+    ]
+    return Agent(
+        "bench",
+        model=ScriptedModel(script),
+        actions=[check],
+    )
+
+
+async def ours(store: str, count: int, width: int) -> dict[str, Any]:
+    """One run of the loop."""
+    async with App(agents=[agent(count, width)], store=store) as app:
+        began = time.process_time()
+        run = await app.start("bench", "Check them all.", payload={"rows": list(range(count))})
+        run = await app.wait(run.id)
+        spent = time.process_time() - began
+        commits = len(await app.store.log(run.id))
+        assert run.state.status == "completed", run
+    return {"us_per_item": round(spent * 1e6 / count, 1), "commits": commits}
+
+
+def floor(path: Path, count: int, width: int, commits: int) -> float:
+    """The same no-op under a semaphore, committing as often; CPU microseconds an item."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("CREATE TABLE result (item INTEGER, body TEXT)")
+    per_commit = max(1, count // max(1, commits))
+
+    async def main() -> None:
+        gate, ready = asyncio.Semaphore(width), []
+
+        async def one(item: int) -> None:
+            async with gate:
+                ready.append((item, json.dumps({"item": item})))
+                await asyncio.sleep(0)
+            if len(ready) >= per_commit:
+                rows, ready[:] = list(ready), []
+                connection.execute("BEGIN")
+                connection.executemany("INSERT INTO result VALUES (?, ?)", rows)
+                connection.execute("COMMIT")
+
+        await asyncio.gather(*[one(item) for item in range(count)])
+
+    began = time.process_time()
+    asyncio.run(main())
+    return (time.process_time() - began) * 1e6 / count
+
+
+def main() -> None:
+    """Measure and print one JSON object a line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--items", type=int, default=1000)
+    parser.add_argument("--width", type=int, default=8)
+    options = parser.parse_args()
+    for name in ("memory", "sqlite"):
+        with tempfile.TemporaryDirectory() as folder:
+            url = "memory://" if name == "memory" else f"sqlite:///{folder}/runs.db"
+            asyncio.run(ours(url, 50, options.width))
+            url = "memory://" if name == "memory" else f"sqlite:///{folder}/more.db"
+            result = asyncio.run(ours(url, options.items, options.width))
+            bare = floor(Path(folder) / "floor.db", options.items, options.width, result["commits"])
+        ratio = round(result["us_per_item"] / bare, 2)
+        print(json.dumps({"store": name, **result, "floor_us": round(bare, 1), "ratio": ratio}))
+
+
+if __name__ == "__main__":
+    main()
