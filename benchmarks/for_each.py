@@ -12,12 +12,10 @@ import json
 import sqlite3
 import tempfile
 import time
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
 from loopagent import Agent, App, action
-from loopagent.core.tokens import estimate_tokens
 from loopagent.models.scripted import ScriptedModel
 
 
@@ -27,7 +25,7 @@ async def check(item: int) -> int:
     return item
 
 
-def agent(count: int, width: int) -> Agent[Any]:
+def agent(width: int) -> Agent[Any]:
     """An agent whose model asks for one loop and then completes."""
     each = {
         "collectionPath": "rows",
@@ -48,7 +46,7 @@ def agent(count: int, width: int) -> Agent[Any]:
 
 async def ours(store: str, count: int, width: int) -> dict[str, Any]:
     """One run of the loop."""
-    async with App(agents=[agent(count, width)], store=store) as app:
+    async with App(agents=[agent(width)], store=store) as app:
         began = time.process_time()
         run = await app.start("bench", "Check them all.", payload={"rows": list(range(count))})
         run = await app.wait(run.id)

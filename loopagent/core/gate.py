@@ -13,6 +13,9 @@ from loopagent.core.people import approval, ask, in_doubt
 from loopagent.core.steps import open_step
 
 
+NOT_THE_ACTIONS_FAULT = NOT_MADE | {INTERRUPTED}
+"""Codes of failures that say nothing about the action; the circuit breaker does not count them."""
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -214,7 +217,9 @@ def learn(tx: Tx, calls: tuple[MadeCall, ...]) -> None:
     """
     state = tx.state
     made = [
-        one for one in calls if one.outcome.error is None or one.outcome.error.code not in NOT_MADE
+        one
+        for one in calls
+        if one.outcome.error is None or one.outcome.error.code not in NOT_THE_ACTIONS_FAULT
     ]
     for one in made:
         fatal = bool(one.outcome.error and one.outcome.error.fatal)

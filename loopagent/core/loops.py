@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.effects import SetTimer
 from loopagent.core.mapping import Outputs
-from loopagent.core.outcome import NOT_MADE, Outcome
+from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.paths import rules_of
 
@@ -133,7 +133,8 @@ class Course:
                 self.body.put(self.outputs, scope, outcome)
             return
         self.failed += 1
-        self.streak += 1
+        crashed = outcome.error is not None and outcome.error.code == INTERRUPTED
+        self.streak += not crashed
         self.stopped = self.stopped or self._stops(outcome)
 
     def _stops(self, outcome: Outcome) -> str:

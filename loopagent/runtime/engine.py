@@ -251,6 +251,9 @@ class Engine:
             for index, fact in enumerate(commit.facts)
         ]
         self._bus.publish(live.run_id, events)
+        progress = live.progress()
+        if progress is not None:
+            self._bus.publish(live.run_id, [progress])
 
     # ------------------------------------------------------------------ performing
 
@@ -260,7 +263,8 @@ class Engine:
             if isinstance(effect, CancelEffect) and effect.target in live.tasks:
                 live.tasks.pop(effect.target).cancel()
                 live.forget(effect.target)
-        todo = [one for one in effects if one.id in live.workable]
+        workable = set(live.workable)
+        todo = [one for one in effects if one.id in workable]
         if not todo or self._closing:
             self._rest(live)
             return

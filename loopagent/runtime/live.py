@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loopagent.core.effects import EXTERNAL
 from loopagent.core.events import Event, Settled
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from loopagent.core.effects import Effect
+    from loopagent.core.facts import FactData
     from loopagent.core.state import Message, RunState
     from loopagent.core.transition import Transition
 
@@ -22,6 +23,7 @@ class Live:
     """The in-memory side of a run. Everything here can be thrown away and read again from the store."""
 
     __slots__ = (
+        "_shown",
         "chat",
         "following",
         "idle",
@@ -55,6 +57,7 @@ class Live:
         self.owned = False
         self.partial = ""
         """Reply text that has arrived of the model call under way."""
+        self._shown: FactData | None = None
         self.hear(transcript)
 
     @classmethod
@@ -75,6 +78,21 @@ class Live:
             for one in self.ready
             if not (isinstance(one, Settled) and one.effect_id == effect_id)
         ]
+
+    def progress(self) -> dict[str, Any] | None:
+        """The event that says how far the open step is, when that has changed since the last time."""
+        step = self.state.handler
+        data = step.progress() if step is not None else None
+        if data is None or data == self._shown:
+            return None
+        self._shown = data
+        return {
+            "runId": self.run_id,
+            "type": data.fact,
+            "turn": self.state.turn,
+            "decidedBy": "engine",
+            "data": data.model_dump(by_alias=True, exclude_none=True),
+        }
 
     @property
     def workable(self) -> list[str]:
