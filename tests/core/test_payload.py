@@ -640,7 +640,7 @@ def at(payload: Any, pointer: str) -> tuple[str | int, ...]:
         path.append(int(key) if isinstance(payload, list) else key)
         try:
             payload = payload[path[-1]]
-        except (KeyError, IndexError):
+        except (KeyError, IndexError, TypeError):
             payload = None
     return tuple(path)
 
