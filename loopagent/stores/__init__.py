@@ -27,8 +27,8 @@ def open_store(url: str) -> Store:
 
     Args:
         url: `sqlite:///relative.db`, `sqlite:////absolute.db` (options: `?synchronous=NORMAL`,
-            `&busy_timeout_seconds=30`, `&max_bytes=…`), `sqlite://` or `memory://` for a store that
-            ends with the process, or a scheme of an installed plugin.
+            `&busy_timeout_seconds=30`, `&inline_seconds=0`, `&max_bytes=…`), `sqlite://` or `memory://` for a
+            store that ends with the process, or a scheme of an installed plugin.
 
     Raises:
         ConfigError: The URL names no store that is available.
@@ -75,6 +75,7 @@ def _sqlite(rest: str) -> Store:
             path[1:],
             synchronous=values["synchronous"],
             busy_timeout_seconds=float(values["busy_timeout_seconds"]),
+            inline_seconds=float(values["inline_seconds"]),
             max_bytes=int(values["max_bytes"]) if values["max_bytes"] else None,
         )
     except ValueError as error:
@@ -82,5 +83,10 @@ def _sqlite(rest: str) -> Store:
 
 
 _BUILT_IN: dict[str, Callable[[str], Store]] = {"memory": _memory, "sqlite": _sqlite}
-_SQLITE_OPTIONS = {"synchronous": "FULL", "busy_timeout_seconds": "30", "max_bytes": ""}
+_SQLITE_OPTIONS = {
+    "synchronous": "FULL",
+    "busy_timeout_seconds": "30",
+    "inline_seconds": "0.001",
+    "max_bytes": "",
+}
 """Options of a SQLite URL with their defaults; an empty text is none."""

@@ -14,9 +14,10 @@ async def test_memory(check: Check):
     await check(MemoryStore())
 
 
+@pytest.mark.parametrize("inline_seconds", [0.0, 60.0], ids=["on its thread", "at once"])
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-async def test_sqlite(check: Check, tmp_path):
-    store = SqliteStore(tmp_path / "runs.db", synchronous="NORMAL")
+async def test_sqlite(check: Check, inline_seconds: float, tmp_path):
+    store = SqliteStore(tmp_path / "runs.db", synchronous="NORMAL", inline_seconds=inline_seconds)
     await store.open()
     try:
         await check(store)

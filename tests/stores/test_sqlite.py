@@ -157,7 +157,7 @@ def test_a_store_outlives_an_event_loop(path):
 
 
 async def test_a_store_that_another_thread_closed_says_so(path):
-    store = SqliteStore(path)
+    store = SqliteStore(path, inline_seconds=0)
     await store.open()
     create = asyncio.ensure_future(store.create(SampleRun("run-1").begin()))
     await asyncio.sleep(0)
@@ -176,6 +176,8 @@ async def test_a_store_that_another_thread_closed_says_so(path):
         {"busy_timeout_seconds": float("nan")},
         {"max_bytes": 1},
         {"readers": 0},
+        {"inline_seconds": -1},
+        {"inline_seconds": float("nan")},
         {"path": ":memory:"},
         {"path": ""},
     ],

@@ -1,7 +1,12 @@
-"""The one thread that writes. What has queued up meanwhile goes into one transaction, so one sync serves all.
+"""Who writes. What has queued up meanwhile goes into one transaction, so one sync serves all.
 
-Jobs are handed over when the event loop has run everything that was ready: then the thread finds them together and
-has the interpreter to itself, instead of fighting for it after every statement.
+A thread does, so that the event loop does not wait for the disk. But waking it and being woken by it costs more
+than a commit to a fast disk. So while commits are quick, the first jobs of a moment are done where they are asked for,
+if the thread has nothing to do and no other process holds the lock. A few slow commits end that until the thread
+has seen quick ones again.
+
+All other jobs are handed over when the event loop has run everything that was ready: then the thread finds them
+together and has the interpreter to itself, instead of fighting for it after every statement.
 
 A job has two parts. `prepare` runs outside the transaction and may fail for itself alone (a value that is not
 JSON). What it returns runs inside; it may refuse with a `LoopAgentError` as long as it has written nothing. After
@@ -19,7 +24,8 @@ from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, TypeAlias, TypeVar
+from time import perf_counter
+from typing import Any, TypeAlias, TypeVar, cast
 
 from loopagent.errors import LoopAgentError, StoreError
 from loopagent.stores.sqlite.file import explain, is_busy, rollback
@@ -30,6 +36,10 @@ Write: TypeAlias = Callable[[sqlite3.Connection], T]
 
 MAX_JOBS = 512
 """No more is taken into one transaction once it has so many jobs."""
+MAX_AT_ONCE = 2
+"""Jobs of one moment that are done on the event loop. More come from several runs and had better share a commit."""
+NEWEST_SHARE = 0.125
+"""How much the newest commit counts in the average of how long commits take."""
 
 
 class _Ticket:
@@ -37,7 +47,9 @@ class _Ticket:
 
     __slots__ = ("error", "future", "prepare", "value", "write")
 
-    def __init__(self, prepare: Callable[[], Write[Any]], future: asyncio.Future[Any]) -> None:
+    def __init__(
+        self, prepare: Callable[[], Write[Any]], future: asyncio.Future[Any] | None = None
+    ) -> None:
         self.prepare = prepare
         self.future = future
         self.write: Write[Any] | None = None
@@ -62,7 +74,7 @@ class _Ticket:
 
     def settle(self) -> None:
         """Tell who waits; runs on their event loop."""
-        if self.future.done():
+        if self.future is None or self.future.done():
             return
         if self.error is not None:
             self.future.set_exception(self.error)
@@ -75,16 +87,34 @@ Queue: TypeAlias = "SimpleQueue[list[_Ticket] | None]"
 
 
 class Writer:
-    """Runs write jobs on one thread, in the order they came.
+    """Runs write jobs one after the other, on its thread or at once.
 
     Args:
         connect: Opens the connection; runs on the thread.
         path: The file, for error messages.
+        inline_seconds: A job may be done at once, on the event loop, while commits take less on average.
+        busy_timeout_seconds: How long the thread waits for another process that holds the lock; the event
+            loop never does.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], path: Path) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], sqlite3.Connection],
+        path: Path,
+        *,
+        inline_seconds: float = 0.0,
+        busy_timeout_seconds: float = 30.0,
+    ) -> None:
         self._connect = connect
         self._path = path
+        self._inline_seconds = inline_seconds
+        self._timeout_ms = int(busy_timeout_seconds * 1000)
+        self._patient = True
+        self._average_seconds = 0.0
+        self._connection: sqlite3.Connection | None = None
+        self._writing = threading.Lock()
+        self._handed_over = 0
+        self._at_once = 0
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Ticket]] = {}
         self._queue: Queue = SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -101,6 +131,7 @@ class Writer:
         queue.put([_Ticket(lambda: _nothing, opened)])
         name = "loopagent-sqlite-writer"
         thread = threading.Thread(target=self._main, args=(queue,), name=name, daemon=True)
+        self._handed_over = 1
         thread.start()
         try:
             await opened
@@ -118,18 +149,48 @@ class Writer:
         if self._thread is None:
             raise not_open(self._path)
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
+        ticket = _Ticket(prepare)
         tickets = self._gathered.get(loop)
         if tickets is None:
             tickets = self._gathered[loop] = []
+            self._at_once = 0
             loop.call_soon(self._hand_over, loop)
-        tickets.append(_Ticket(prepare, future))
+        if not tickets and self._at_once < MAX_AT_ONCE and self._done_at_once(ticket):
+            self._at_once += 1
+            if ticket.error is not None:
+                raise ticket.error
+            return cast("T", ticket.value)
+        future: asyncio.Future[T] = loop.create_future()
+        ticket.future = future
+        tickets.append(ticket)
         return await future
+
+    def _done_at_once(self, ticket: _Ticket) -> bool:
+        """Do a job on the event loop; False when it has to go to the thread."""
+        quick = self._average_seconds < self._inline_seconds
+        if not quick or not self._writing.acquire(blocking=False):
+            return False
+        try:
+            connection = self._connection
+            if self._handed_over or connection is None:
+                return False
+            if ticket.ready():
+                self._commit([ticket], connection, patient=False)
+        except Exception as error:  # noqa: BLE001 - goes to whoever waits
+            if is_busy(error):
+                return False
+            ticket.error = explain(error, self._path)
+        finally:
+            self._writing.release()
+        return True
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         tickets = self._gathered.pop(loop, [])
+        if not tickets:
+            return
         with self._lock:
             if self._thread is not None:
+                self._handed_over += len(tickets)
                 self._queue.put(tickets)
                 return
         for one in tickets:
@@ -156,19 +217,26 @@ class Writer:
                 one.error = error
             _deliver(first)
             return
+        self._connection, self._patient = connection, True
         open_ = True
         while open_:
             tickets, open_ = _take(queue)
-            self._write([one for one in tickets if one.ready()], connection)
+            ready = [one for one in tickets if one.ready()]
+            with self._writing:
+                self._write(ready, connection)
+            with self._lock:
+                self._handed_over -= len(tickets)
             _deliver(tickets)
-        connection.close()
+        with self._writing:
+            self._connection = None
+            connection.close()
 
     def _write(self, tickets: list[_Ticket], connection: sqlite3.Connection) -> None:
         """Commit jobs together; when that breaks, each alone."""
         if not tickets:
             return
         try:
-            _transact(tickets, connection)
+            self._commit(tickets, connection, patient=True)
         except Exception as error:  # noqa: BLE001 - goes to whoever waits
             if len(tickets) > 1 and not is_busy(error):
                 for one in tickets:
@@ -177,6 +245,21 @@ class Writer:
             told = explain(error, self._path)
             for one in tickets:
                 one.error = told
+
+    # ------------------------------------------------------------------ by whoever holds `_writing`
+
+    def _commit(
+        self, tickets: list[_Ticket], connection: sqlite3.Connection, *, patient: bool
+    ) -> None:
+        """Commit jobs together and note how long that takes."""
+        if patient != self._patient:
+            connection.execute(f"PRAGMA busy_timeout = {self._timeout_ms if patient else 0}")
+            self._patient = patient
+        began = perf_counter()
+        _transact(tickets, connection)
+        if len(tickets) == 1:
+            took = perf_counter() - began
+            self._average_seconds += (took - self._average_seconds) * NEWEST_SHARE
 
 
 def _take(queue: Queue) -> tuple[list[_Ticket], bool]:
@@ -205,9 +288,10 @@ def _transact(tickets: list[_Ticket], connection: sqlite3.Connection) -> None:
 
 def _deliver(tickets: list[_Ticket]) -> None:
     """Hand the results over, once for each event loop that waits."""
-    for loop, group in groupby(tickets, key=lambda one: one.future.get_loop()):
+    waited_for = [(one.future.get_loop(), one) for one in tickets if one.future is not None]
+    for loop, group in groupby(waited_for, key=lambda one: one[0]):
         with suppress(RuntimeError):  # that loop has been closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, list(group))
+            loop.call_soon_threadsafe(_settle, [one for _, one in group])
 
 
 def _settle(tickets: list[_Ticket]) -> None:
