@@ -41,8 +41,8 @@ class SqliteStore:
         synchronous: `FULL` survives a power cut; `NORMAL` is faster and survives a killed process.
         busy_timeout_seconds: How long to wait for another process that holds the write lock.
         max_bytes: The file grows no larger than this; None leaves it to the disk.
-        inline_seconds: While commits take less on average, the event loop waits for them, which is cheaper
-            than a thread; 0 has all of them done by the thread.
+        inline_seconds: While most commits take no longer, the event loop waits for them, which is cheaper than
+            a thread; 0 has all of them done by the thread.
         readers: Threads that read side by side.
         keep_answers_seconds: How long answers under idempotency keys are kept.
 

@@ -2,8 +2,8 @@
 
 A thread does, so that the event loop does not wait for the disk. But waking it and being woken by it costs more
 than a commit to a fast disk. So while commits are quick, the first jobs of a moment are done where they are asked for,
-if the thread has nothing to do and no other process holds the lock. A few slow commits end that until the thread
-has seen quick ones again.
+if the thread has nothing to do and no other process holds the lock. When more are slow than quick, that
+ends until the thread has seen quick ones again.
 
 All other jobs are handed over when the event loop has run everything that was ready: then the thread finds them
 together and has the interpreter to itself, instead of fighting for it after every statement.
@@ -38,8 +38,8 @@ MAX_JOBS = 512
 """No more is taken into one transaction once it has so many jobs."""
 MAX_AT_ONCE = 2
 """Jobs of one moment that are done on the event loop. More come from several runs and had better share a commit."""
-NEWEST_SHARE = 0.125
-"""How much the newest commit counts in the average of how long commits take."""
+TOO_SLOW = 4
+"""So many more slow commits than quick ones send jobs to the thread; one that was held up by chance does not."""
 
 
 class _Ticket:
@@ -92,7 +92,8 @@ class Writer:
     Args:
         connect: Opens the connection; runs on the thread.
         path: The file, for error messages.
-        inline_seconds: A job may be done at once, on the event loop, while commits take less on average.
+        inline_seconds: A job may be done at once, on the event loop, while most commits take no longer; 0 for
+            never.
         busy_timeout_seconds: How long the thread waits for another process that holds the lock; the event
             loop never does.
     """
@@ -110,7 +111,7 @@ class Writer:
         self._inline_seconds = inline_seconds
         self._timeout_ms = int(busy_timeout_seconds * 1000)
         self._patient = True
-        self._average_seconds = 0.0
+        self._slowness = 0
         self._connection: sqlite3.Connection | None = None
         self._writing = threading.Lock()
         self._handed_over = 0
@@ -167,8 +168,8 @@ class Writer:
 
     def _done_at_once(self, ticket: _Ticket) -> bool:
         """Do a job on the event loop; False when it has to go to the thread."""
-        quick = self._average_seconds < self._inline_seconds
-        if not quick or not self._writing.acquire(blocking=False):
+        slow = self._slowness >= TOO_SLOW or not self._inline_seconds
+        if slow or not self._writing.acquire(blocking=False):
             return False
         try:
             connection = self._connection
@@ -258,8 +259,8 @@ class Writer:
         began = perf_counter()
         _transact(tickets, connection)
         if len(tickets) == 1:
-            took = perf_counter() - began
-            self._average_seconds += (took - self._average_seconds) * NEWEST_SHARE
+            slow = perf_counter() - began > self._inline_seconds
+            self._slowness = min(max(self._slowness + (1 if slow else -1), 0), 2 * TOO_SLOW)
 
 
 def _take(queue: Queue) -> tuple[list[_Ticket], bool]:
