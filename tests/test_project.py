@@ -521,3 +521,32 @@ def test_low_code_actions_are_refused_not_ignored(tmp_path: Path) -> None:
     assert problem.startswith(
         "actions/x.action.yaml:1:1: (file): low-code actions are not supported"
     )
+
+
+def test_client_tools_are_names_or_whole_definitions(tmp_path: Path) -> None:
+    agent = """\
+name: a
+clientTools:
+  - open-map
+  - {name: pick, effects: read, result: {type: string}, timeoutMs: 5000}
+"""
+    spec = load(made(tmp_path, **{"agents/a.agent.yaml": agent})).agents["a"].spec
+    assert [one.name for one in spec.client_tools] == ["open-map", "pick"]
+    assert spec.client_tools[0].parameters == {"type": "object"}
+    assert spec.client_tools[1].timeout_ms == 5_000
+
+
+@pytest.mark.parametrize(
+    ("tools", "expected"),
+    [
+        ("[7]", "3:3: clientTools[0]: expected an object, got number 7"),
+        ("[{name: t, timeoutMs: 5}]", "3:13: clientTools[0].timeoutMs: expected a number of at"),
+        ("[{name: t, parameters: {type: array}}]", "3:13: clientTools[0].parameters: the schema"),
+        ("[{name: t, result: {type: x}}]", "3:13: clientTools[0].result: the schema of the result"),
+        ("[{name: t, efects: read}]", "3:13: clientTools[0].efects: unknown key; did you mean"),
+        ("[open map, open-map]", "2:1: clientTools: 'open-map' and 'open map' are the same name"),
+    ],
+)
+def test_broken_client_tools(tmp_path: Path, tools: str, expected: str) -> None:
+    (problem,) = about(tmp_path, f"name: a\nclientTools:\n {tools}\n")
+    assert problem.startswith(expected), problem

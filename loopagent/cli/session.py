@@ -6,17 +6,21 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from http import HTTPStatus
 from typing import Any, Literal
 
 import typer
+from rich.markup import escape
 from rich.prompt import Prompt
 
 from loopagent.app import App
 from loopagent.cli.output import err, out, print_json, show_event
 from loopagent.clients import ToolAnswer
 from loopagent.errors import RequestError
+from loopagent.ports import RequestRow
 from loopagent.runview import RunView
 
 
@@ -139,23 +143,35 @@ async def ask_in_terminal(app: App, view: RunView) -> None:
         request = await app.store.request(f"{view.id}:{ask.id}")
         if request is None or request.status != "open":
             continue
-        try:
-            await app.answer(request.id, **_questions(request.body), by="human")
-        except RequestError as error:
-            err.print(str(error))
-            return
+        await _until_taken(partial(_answer, app, request))
     for call in view.client_calls:
+        await _until_taken(partial(_serve, app, view.id, call))
+
+
+async def _until_taken(put: Callable[[], Awaitable[RunView]]) -> None:
+    """Put something until what is typed is taken; nothing is asked again that nobody waits for any more."""
+    while True:
         try:
-            await app.answer_call(view.id, call["callId"], _play_client(call))
+            await put()
         except RequestError as error:
             err.print(str(error))
-            return
+            if error.status == HTTPStatus.UNPROCESSABLE_ENTITY:
+                continue
+        return
+
+
+async def _answer(app: App, request: RequestRow) -> RunView:
+    return await app.answer(request.id, **_questions(request.body), by="human")
+
+
+async def _serve(app: App, run_id: str, call: Json) -> RunView:
+    return await app.answer_call(run_id, call["callId"], _play_client(call))
 
 
 def _play_client(call: Json) -> ToolAnswer:
     """The person at the terminal stands in for the client."""
     out.print()
-    out.print(f"[bold yellow]{call['title']}[/]", call["text"])
+    out.print(f"[bold yellow]{escape(call['title'])}[/]", escape(call["text"]))
     out.print(call["params"])
     given = Prompt.ask("Result, as JSON or text (empty: it failed)", default="")
     if not given:

@@ -44,7 +44,7 @@ class ClientToolSpec(CallSpec):
     def _as_written(cls, given: Any) -> Any:
         """Take a bare name, PascalCase keys, and the protocol's own names of the schemas."""
         if isinstance(given, str):
-            return {"name": given}
+            return {"name": given, "parameters": {"type": "object"}}
         if not isinstance(given, dict):
             return given
         made: dict[str, Any] = {}

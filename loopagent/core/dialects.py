@@ -50,6 +50,7 @@ def generation_schema(
     step_types: Sequence[str],
     features: Collection[str] = SIDE_CHANNELS,
     actions: Sequence[tuple[str, Schema]] = (),
+    client_tools: Sequence[tuple[str, Schema]] = (),
 ) -> Schema:
     """The schema to constrain an agent's replies with.
 
@@ -62,6 +63,7 @@ def generation_schema(
         features: Side channels the agent may use, from `SIDE_CHANNELS`.
         actions: Name and parameter schema of each action: calls are then typed one by one, and no name can be made
             up. Parameters that the dialect cannot express stay a free object.
+        client_tools: The same of each client tool.
 
     Returns:
         A schema of its own, deterministic to the byte.
@@ -73,7 +75,8 @@ def generation_schema(
     _known("feature", features, SIDE_CHANNELS)
     types = tuple(STEP_TYPES[name] for name in step_types)
     side = tuple(name for name in SIDE_CHANNELS if name in features)
-    made: Schema = json.loads(_built(dialect, types, side, json.dumps(list(actions))))
+    calls = json.dumps({"actions": list(actions), "clientTools": list(client_tools)})
+    made: Schema = json.loads(_built(dialect, types, side, calls))
     return made
 
 
@@ -85,12 +88,12 @@ def _known(what: str, names: Collection[str], known: Collection[str]) -> None:
 
 @lru_cache(CACHED_SCHEMAS)
 def _built(
-    dialect: Dialect, types: tuple[type[NextStep], ...], side: tuple[str, ...], actions: str
+    dialect: Dialect, types: tuple[type[NextStep], ...], side: tuple[str, ...], calls: str
 ) -> str:
     envelope = flavour(LoopAgentResponse.model_json_schema(by_alias=True), GENERATED)
     defs: dict[str, Schema] = envelope["$defs"]
     for step in types:
-        _add_step(step, defs, json.loads(actions))
+        _add_step(step, defs, json.loads(calls))
     root = _turn(
         envelope["properties"], side, [{"$ref": f"#/$defs/{one.__name__}"} for one in types]
     )
@@ -103,12 +106,14 @@ def _built(
 
 
 def _add_step(
-    step: type[NextStep], defs: dict[str, Schema], actions: list[tuple[str, Schema]]
+    step: type[NextStep], defs: dict[str, Schema], calls: dict[str, list[tuple[str, Schema]]]
 ) -> None:
     schema = flavour(step.model_json_schema(by_alias=True), GENERATED)
     defs.update(schema.pop("$defs", {}))
-    if actions and step.type_name() == "Actions":
-        schema["properties"]["actions"]["items"] = {"anyOf": [_call(*one) for one in actions]}
+    for field, typed_calls in calls.items():
+        if typed_calls and step.body == (field,):
+            items = {"anyOf": [_call(*one) for one in typed_calls]}
+            schema["properties"][field]["items"] = items
     defs[step.__name__] = schema
 
 

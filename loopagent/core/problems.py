@@ -153,6 +153,8 @@ def _problem(path: str, wanted: list[str], detail: ErrorDetails) -> Problem:
     value = detail["input"]
     if isinstance(value, Fault):
         return Problem(path, value.problem, value.got)
+    if detail["type"] == "value_error":
+        return Problem(path, detail["msg"].removeprefix("Value error, "), shorten(value))
     if detail["type"] == "missing":
         return Problem(path, "required, but missing")
     if detail["type"] == "union_tag_invalid":

@@ -26,6 +26,7 @@ from loopagent.core.tokens import estimate_tokens
 if TYPE_CHECKING:
     from loopagent.core.action_spec import ActionSpec, CallSpec
     from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.client_tool_spec import ClientToolSpec
     from loopagent.core.state import RunState
 
 
@@ -130,9 +131,7 @@ def _variables(spec: AgentSpec, step_types: Collection[str]) -> dict[str, Any]:
         "types": shared,
         "steps": [_step(one, shared) for one in steps],
         "actions": [_call(spec, one) for one in usable_actions(spec)],
-        "client_tools": [
-            _call(spec, one) for one in spec.client_tools if spec.approval_of(one) != "never"
-        ],
+        "client_tools": [_call(spec, one) for one in usable_client_tools(spec)],
         "schema": ""
         if spec.payload.schema_ is None
         else json.dumps(spec.payload.schema_, ensure_ascii=False),
@@ -158,6 +157,11 @@ def reply_fields(spec: AgentSpec) -> tuple[str, ...]:
 def usable_actions(spec: AgentSpec) -> tuple[ActionSpec, ...]:
     """Actions that the agent may call, at once or after approval."""
     return tuple(one for one in spec.actions if spec.approval_of(one) != "never")
+
+
+def usable_client_tools(spec: AgentSpec) -> tuple[ClientToolSpec, ...]:
+    """Client tools that the agent may call, at once or after approval."""
+    return tuple(one for one in spec.client_tools if spec.approval_of(one) != "never")
 
 
 def _call(spec: AgentSpec, call: CallSpec) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopagent.core.dialects import SIDE_CHANNELS, generation_schema
-from loopagent.core.prompt import reply_fields, usable_actions
+from loopagent.core.prompt import reply_fields, usable_actions, usable_client_tools
 from loopagent.core.steps import offered
 
 
@@ -30,4 +30,5 @@ def reply_schema(spec: AgentSpec, dialect: Dialect) -> Schema:
         step_types=sorted(offered(spec)),
         features=[name for name in SIDE_CHANNELS if name in fields],
         actions=[(one.name, one.parameters) for one in usable_actions(spec)],
+        client_tools=[(one.name, one.parameters) for one in usable_client_tools(spec)],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from loopagent.core.names import closest
 from loopagent.core.problems import path_text, problems_of
@@ -150,6 +150,9 @@ def _unknown(loc: Loc, model: type[BaseModel], more: Iterable[str]) -> str:
 def known_keys(model: Any, loc: Loc) -> list[str]:
     """The keys that an object at a place may have."""
     for part in loc:
+        if isinstance(part, int):
+            model = next(iter(get_args(model)), None)
+            continue
         fields: dict[str, Any] = getattr(model, "model_fields", {})
         field = next((one for name, one in fields.items() if part in {name, one.alias}), None)
         model = None if field is None else field.annotation

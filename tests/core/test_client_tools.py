@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from loopagent.core.agent_spec import AgentSpec, Limits
-from loopagent.core.client_calls import CallAnswer, outcome_of, read_answer
+from loopagent.core.client_calls import DUE, CallAnswer, outcome_of, read_answer
 from loopagent.core.client_tool_spec import ClientToolSpec
 from loopagent.core.effects import CallClientTool, CancelEffect, SetTimer
 from loopagent.core.events import Settled
@@ -150,27 +151,29 @@ def test_calls_of_one_step_are_open_side_by_side_within_the_window() -> None:
     assert [one["ok"] for one in results(play)] == [True, True, False]
 
 
-@given(st.permutations(range(4)), st.lists(st.booleans(), min_size=4, max_size=4))
-def test_any_order_of_settlement_gives_the_same_next_prompt(
-    order: list[int], answers: list[bool]
-) -> None:
-    cities = [to(one) for one in ("A", "B", "C", "D")]
+HAPPENINGS = [(index, what) for index in range(4) for what in ("", DUE)]
 
-    def played(indexes: list[int]) -> Play:
-        play = Play(spec()).reply(ask(*cities))
-        for index in indexes:
-            if answers[index]:
-                play.settle(f"tool.{index}", brought({"shown": True, "was": index}))
-                play.settle(f"tool.{index}.due")
-            else:
-                play.settle(f"tool.{index}.due")
-                play.settle(f"tool.{index}", brought({"shown": True}))
+
+@given(st.permutations(HAPPENINGS))
+def test_the_first_of_answer_and_clock_counts_and_the_order_between_calls_does_not(
+    order: list[tuple[int, str]],
+) -> None:
+    """Every answer and every clock arrives, in any order; the prompt is that of the first ones, call by call."""
+    first: dict[int, str] = {}
+    for index, what in order:
+        first.setdefault(index, what)
+
+    def played(happenings: Iterable[tuple[int, str]]) -> Play:
+        play = Play(spec()).reply(ask(*(to(one) for one in ("A", "B", "C", "D"))))
+        for index, what in happenings:
+            value = None if what else brought({"shown": True, "was": index})
+            play.give(Settled(f"1:tool.{index}{what}", Outcome.done(value), play.at))
         return play
 
-    one, other = played(order), played([0, 1, 2, 3])
+    one, other = played(order), played(sorted(first.items()))
     assert one.said == other.said
-    assert one.state.turn == 2
-    assert list(one.state.pending) == ["2:model"]
+    assert list(one.state.pending) == list(other.state.pending) == ["2:model"]
+    assert one.types.count("client_tool.completed") == 4
 
 
 def test_completion_is_not_taken_beside_open_calls() -> None:

@@ -66,6 +66,16 @@ DONE = '{"reasoning":"r","taskComplete":true,"message":"ok"}'
 CALL = '{"reasoning":"r","taskComplete":false,"nextStep":{"type":"Actions","actions":[{"name":"work","params":{"item":1}}]}}'
 
 
+def test_the_grammar_dialect_knows_the_client_tools_by_name() -> None:
+    schema = generation_schema(
+        "grammar", step_types=["ClientTools"], client_tools=[("work", WORK.parameters)]
+    )
+    call = CALL.replace("Actions", "ClientTools").replace("actions", "clientTools")
+    assert accepts(schema, call)
+    assert not accepts(schema, call.replace("work", "wrok"))
+    assert not accepts(schema, call.replace("1}", '"x"}'))
+
+
 def test_the_grammar_dialect_writes_replies_and_nothing_else() -> None:
     schema = generation_schema(
         "grammar", step_types=["Actions", "Chat"], actions=[("work", WORK.parameters)]
