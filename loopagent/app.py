@@ -25,7 +25,13 @@ from loopagent.core.loop_state import loop_state
 from loopagent.core.state import RunState
 from loopagent.core.text import clean_json, clean_text
 from loopagent.errors import ConfigError, RequestError
-from loopagent.intake import DEFAULT_MODEL_VARIABLE, choose_model, settled, with_limits
+from loopagent.intake import (
+    DEFAULT_MODEL_VARIABLE,
+    choose_model,
+    settled,
+    with_limits,
+    with_plan_mode,
+)
 from loopagent.intake import message as checked_message
 from loopagent.intake import payload as checked_payload
 from loopagent.ports import RequestRow, RunRow, Snapshot, Store
@@ -149,6 +155,7 @@ class App:
         limits: dict[str, Any] | None = None,
         client_tools: Iterable[ClientToolSpec | Mapping[str, Any] | str] | None = None,
         client: str = "",
+        plan_mode: bool | None = None,
         by: str = "client",
     ) -> RunView:
         """Start a run.
@@ -162,14 +169,16 @@ class App:
             limits: Limits that replace the agent's, by their camelCase or Python name.
             client_tools: Tools that the client of this run carries out, beside the agent's.
             client: Fingerprint of the client that alone may answer them, see `clients.fingerprint`; empty for any.
+            plan_mode: Whether a person must approve a plan before anything changes; None as the agent says.
             by: Who starts it.
 
         Raises:
             RequestError: `unknown_agent`, `invalid_message`, `invalid_payload`, `no_model`, `model_override`,
-                `invalid_limits`, `invalid_client_tools`.
+                `invalid_limits`, `invalid_client_tools`, `plan_mode`.
         """
         known = self._registry.agent(agent)
-        spec = with_client_tools(with_limits(known.spec, limits), client_tools, client)
+        spec = with_plan_mode(with_limits(known.spec, limits), plan_mode)
+        spec = with_client_tools(spec, client_tools, client)
         run_id = f"run_{secrets.token_hex(8)}"
         state = RunState(
             id=run_id,
@@ -200,7 +209,7 @@ class App:
             request: Id of the request.
             decision: `approve`, `reject`, `answer` or `terminate`, as the request allows.
             values: Form values by question id.
-            edited: Parameters to run instead of those shown.
+            edited: Parameters to run, or the plan to follow, instead of what was shown.
             feedback: Text for the model.
             revision: Revision that was seen; a stale one is refused.
             content_hash: Content hash that was seen; a stale one is refused.

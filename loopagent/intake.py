@@ -62,6 +62,29 @@ def with_limits(spec: AgentSpec, limits: dict[str, Any] | None) -> AgentSpec:
     return spec.model_copy(update={"limits": merged})
 
 
+def with_plan_mode(spec: AgentSpec, wanted: bool | None) -> AgentSpec:
+    """The definition with plan mode as a caller wants it for one run; pinned, so that nothing said later changes it.
+
+    Args:
+        spec: The agent.
+        wanted: Whether a plan must be approved first; None leaves it to the agent.
+
+    Raises:
+        RequestError: `plan_mode`: the agent does not let the caller choose, or nobody could approve.
+    """
+    required = spec.plan_mode == "required"
+    if wanted is None or wanted == required:
+        return spec
+    if required:
+        raise RequestError("plan_mode", f"Agent {spec.name!r} always plans before it acts.")
+    if spec.plan_mode == "off":
+        raise RequestError("plan_mode", f"Agent {spec.name!r} has no plan mode (planMode: off).")
+    if not spec.interactive:
+        text = f"Nobody can approve a plan of agent {spec.name!r}: it is autonomous."
+        raise RequestError("plan_mode", text)
+    return spec.model_copy(update={"plan_mode": "required"})
+
+
 def message(text: str, spec: AgentSpec) -> str:
     """What somebody says, fit to be stored.
 

@@ -11,7 +11,7 @@ import typer
 
 from loopagent import resources
 from loopagent.app import App
-from loopagent.cli import manage, tools
+from loopagent.cli import decide, manage, tools
 from loopagent.cli.output import out
 from loopagent.cli.session import Output, drive, run_async, terminal_answerer
 from loopagent.errors import ConfigError
@@ -26,7 +26,7 @@ cli = typer.Typer(
     add_completion=False,
 )
 cli.add_typer(manage.runs, name="runs")
-cli.add_typer(manage.requests, name="requests")
+cli.add_typer(decide.requests, name="requests")
 cli.add_typer(tools.agents, name="agents")
 cli.add_typer(tools.schemas, name="schemas")
 cli.add_typer(tools.reply, name="reply")
@@ -57,6 +57,10 @@ def run(
         bool, typer.Option("--events", help="Print every event as a line of JSON.")
     ] = False,
     db: Database = None,
+    plan: Annotated[
+        bool | None,
+        typer.Option("--plan/--no-plan", help="Approve a plan before anything changes."),
+    ] = None,
     max_seconds: Annotated[
         float | None, typer.Option(help="Working time the run may take.")
     ] = None,
@@ -70,7 +74,9 @@ def run(
 
     async def work() -> int:
         async with open_app(loaded, db, recover=False) as app:
-            view = await app.start(agent, task, payload=start, model=model, limits=limits)
+            view = await app.start(
+                agent, task, payload=start, model=model, limits=limits, plan_mode=plan
+            )
             return await drive(
                 app, view, output=output, answer=None if as_json else terminal_answerer()
             )

@@ -1,8 +1,7 @@
-"""Looking after runs and requests that are kept in a store."""
+"""Looking after runs that are kept in a store."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,8 +11,7 @@ import typer
 
 from loopagent.app import App
 from loopagent.cli.output import out, print_json, short, show_event, table
-from loopagent.cli.session import drive, json_or_text, run_async, terminal_answerer
-from loopagent.clients import ToolAnswer
+from loopagent.cli.session import drive, run_async, terminal_answerer
 from loopagent.errors import ConfigError
 from loopagent.project import load_project
 from loopagent.runview import RunView
@@ -22,7 +20,6 @@ from loopagent.runview import RunView
 runs = typer.Typer(
     help="Runs: list, show, events, turns, resume, cancel, delete.", no_args_is_help=True
 )
-requests = typer.Typer(help="Requests to people: list, show, answer.", no_args_is_help=True)
 Project = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
 Database = Annotated[
     str | None, typer.Option("--db", help="Where runs are kept: a file or a store URL.")
@@ -182,136 +179,6 @@ def delete_run(run_id: RunId, project: Project = Path(), db: Database = None) ->
         return 0
 
     with_app(project, db, work)
-
-
-@requests.command("list")
-def list_requests(
-    project: Project = Path(),
-    db: Database = None,
-    as_json: AsJson = False,
-    status: Annotated[
-        str, typer.Option(help="open, resolved, cancelled, expired or all.")
-    ] = "open",
-) -> None:
-    """List requests, oldest first."""
-
-    async def work(app: App) -> int:
-        rows, _ = await app.requests(status=None if status == "all" else status, limit=200)
-        if as_json:
-            print_json(
-                [{name: getattr(one, name) for name in one.__dataclass_fields__} for one in rows]
-            )
-            return 0
-        shown = [
-            (one.id, one.agent, one.status, one.body["kind"], short(one.body["title"], 60))
-            for one in rows
-        ]
-        table(("request", "agent", "status", "kind", "title"), shown)
-        return 0
-
-    with_app(project, db, work)
-
-
-@requests.command("show")
-def show_request(
-    request_id: Annotated[str, typer.Argument()], project: Project = Path(), db: Database = None
-) -> None:
-    """Show one request as JSON."""
-
-    async def work(app: App) -> int:
-        found = await app.store.request(request_id)
-        if found is None:
-            message = f"there is no request {request_id!r}"
-            raise ConfigError(message)
-        print_json({name: getattr(found, name) for name in found.__dataclass_fields__})
-        return 0
-
-    with_app(project, db, work)
-
-
-@requests.command("answer")
-def answer_request(
-    request_id: Annotated[str, typer.Argument()],
-    approve: Annotated[bool, typer.Option("--approve", help="Approve what is shown.")] = False,
-    reject: Annotated[bool, typer.Option("--reject", help="Refuse it.")] = False,
-    stop: Annotated[bool, typer.Option("--stop", help="Stop the run.")] = False,
-    feedback: Annotated[
-        str, typer.Option(help="Text for the agent; alone it answers a question.")
-    ] = "",
-    value: Annotated[
-        list[str] | None, typer.Option("--value", help="A form value: id=JSON or text.")
-    ] = None,
-    edited: Annotated[
-        str | None, typer.Option(help="With --approve: parameters to run instead, as JSON.")
-    ] = None,
-    result: Annotated[
-        str | None, typer.Option(help="For a client tool: what it brought, as JSON or text.")
-    ] = None,
-    error: Annotated[str | None, typer.Option(help="For a client tool: why it failed.")] = None,
-    project: Project = Path(),
-    db: Database = None,
-) -> None:
-    """Answer a request or a client tool's call, and go on with its run here to its end or its next question."""
-    decision = _decision(approve=approve, reject=reject, stop=stop)
-    values = _values(value or [])
-    call = _call_answer(result, error)
-
-    async def work(app: App) -> int:
-        if call is not None:
-            run_id, _, call_id = request_id.partition(":")
-            view = await app.answer_call(run_id, call_id, call)
-        else:
-            changed = None if edited is None else _json(edited, "--edited")
-            view = await app.answer(
-                request_id,
-                decision=decision,
-                values=values,
-                feedback=feedback,
-                edited=changed,
-                by="human",
-            )
-        return await drive(app, view, output="timeline", answer=terminal_answerer())
-
-    with_app(project, db, work)
-
-
-def _call_answer(result: str | None, error: str | None) -> ToolAnswer | None:
-    """The answer to a client tool's call, or None when it is a person that was asked."""
-    if result is not None and error is not None:
-        message = "give one of --result and --error"
-        raise ConfigError(message)
-    if error is not None:
-        return ToolAnswer(success=False, error=error)
-    return None if result is None else ToolAnswer(result=json_or_text(result))
-
-
-def _decision(*, approve: bool, reject: bool, stop: bool) -> str:
-    if approve + reject + stop > 1:
-        message = "give one of --approve, --reject and --stop"
-        raise ConfigError(message)
-    return "approve" if approve else "reject" if reject else "terminate" if stop else "answer"
-
-
-def _values(texts: list[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for one in texts:
-        key, separator, text = one.partition("=")
-        if not separator:
-            message = f"--value {one!r}: must be id=value"
-            raise ConfigError(message)
-        try:
-            values[key] = json.loads(text)
-        except ValueError:
-            values[key] = text
-    return values
-
-
-def _json(text: str, name: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        message = f"{name}: not JSON: {error}"
-        raise ConfigError(message) from error
 
 
 def _show(view: RunView) -> None:

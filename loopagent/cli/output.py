@@ -36,7 +36,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Rows under headings."""
     made = Table(*columns, box=None, pad_edge=False)
     for row in rows:
-        made.add_row(*(Text(one) for one in row))
+        made.add_row(*(visible(one) for one in row))
     out.print(made)
 
 
@@ -45,6 +45,12 @@ def short(value: Any, most: int = MAX_VALUE_CHARS) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def visible(text: str) -> Text:
+    """Text from a model or an action with everything shown that a terminal would act on or hide."""
+    kept = (one if one.isprintable() or one in "\n\t" else f"\\u{ord(one):04x}" for one in text)
+    return Text("".join(kept))
 
 
 def show_event(event: Json) -> None:
@@ -57,7 +63,7 @@ def show_event(event: Json) -> None:
     mark = f"{turn:>3} " if turn is not None else "    "
     text = Text(mark, style="dim")
     text.append(f"{event['type']:<18} ", style=STYLES.get(event["type"].partition(".")[0], ""))
-    text.append(line)
+    text.append_text(visible(line))
     out.print(text)
 
 
@@ -68,6 +74,7 @@ STYLES = {
     "action": "green",
     "request": "yellow",
     "client_tool": "yellow",
+    "plan": "yellow",
     "payload": "magenta",
     "guard": "red",
     "model": "red",
@@ -101,6 +108,13 @@ def _brought(data: Json) -> str:
 
 def _problems(data: Json) -> str:
     return "; ".join(f"{one['path'] or 'reply'}: {one['message']}" for one in data["problems"])
+
+
+def _proposed(data: Json) -> str:
+    lines = len(data["text"].splitlines())
+    return (
+        f"revision {data['revision']} ({lines} lines, {data['sha256'][:12]}): {short(data['text'])}"
+    )
 
 
 def _received(data: Json) -> str:
@@ -140,6 +154,16 @@ LINES: dict[str, Callable[[Json], str]] = {
         f"{data['decision']} by {data['by']} {short(data.get('feedback', ''))}"
     ),
     "request.cancelled": lambda data: data["reason"],
+    "plan.proposed": _proposed,
+    "plan.edited": lambda data: (
+        f"revision {data['revision']} by {data['by']}: {short(data['text'])}"
+    ),
+    "plan.approved": lambda data: (
+        f"revision {data['revision']} ({data['sha256'][:12]}) by {data['by']}"
+    ),
+    "plan.rejected": lambda data: (
+        f"revision {data['revision']} by {data['by']}: {short(data['feedback'])}"
+    ),
     "payload.changed": _patch,
     "scratchpad.changed": lambda data: f"{len(data['tasks'])} task(s); {short(data['notes'])}",
     "artifact.created": lambda data: (

@@ -15,9 +15,10 @@ from typing import Any, Literal
 import typer
 from rich.markup import escape
 from rich.prompt import Prompt
+from rich.text import Text
 
 from loopagent.app import App
-from loopagent.cli.output import err, out, print_json, show_event
+from loopagent.cli.output import err, out, print_json, show_event, visible
 from loopagent.clients import ToolAnswer
 from loopagent.errors import RequestError
 from loopagent.ports import RequestRow
@@ -187,11 +188,33 @@ def json_or_text(text: str) -> Any:
         return text
 
 
-def _questions(body: Json) -> Json:
+def show_card(body: Json) -> None:
+    """What a request asks, as data: nothing in it is read as markup."""
+    subject = body.get("subject") or {}
     out.print()
-    out.print(f"[bold yellow]{body['title']}[/]", body.get("text", ""))
+    out.print(visible(body["title"]), style="bold yellow")
+    if body["kind"] == "plan":
+        out.print(visible(subject["diff"] or body["text"]))
+        out.print(Text(f"SHA-256 {subject['sha256']}", style="dim"))
+    elif body.get("text"):
+        out.print(visible(body["text"]))
+    if subject.get("params") is not None:
+        out.print(visible(json.dumps(subject["params"], ensure_ascii=False, indent=2)))
+    for key in ("effects", "unlocks"):
+        listed = subject.get(key)
+        if isinstance(listed, list) and listed:
+            out.print(visible(f"{key}: " + "; ".join(_entry(one) for one in listed)))
+
+
+def _entry(one: Any) -> str:
+    return one if isinstance(one, str) else f"{one['action']} ({one['effects']})"
+
+
+def _questions(body: Json) -> Json:
+    show_card(body)
+    if body["kind"] == "plan":
+        return _plan_decision(body)
     if body["kind"] == "approval":
-        out.print(body["subject"].get("params"))
         return _decide("Approve?", {"y": "approve", "n": "reject", "s": "terminate"})
     if body["kind"] == "guard":
         return _decide("Try another way?", {"y": "approve", "g": "answer", "s": "terminate"})
@@ -199,6 +222,31 @@ def _questions(body: Json) -> Json:
     if not questions:
         return {"decision": "answer", "feedback": Prompt.ask("Answer")}
     return {"decision": "answer", "values": {one["id"]: _question(one) for one in questions}}
+
+
+def _plan_decision(body: Json) -> Json:
+    """Approve, edit or reject exactly the plan that was shown."""
+    keys = {"y": "approve", "e": "edit", "n": "reject", "s": "terminate"}
+    if body["subject"]["diff"]:
+        keys["w"] = "whole"
+    seen = {"revision": body["revision"], "content_hash": body["contentHash"]}
+    while True:
+        chosen = _decide("Approve this plan?", keys)
+        if chosen["decision"] == "whole":
+            out.print(visible(body["text"]))
+        elif chosen["decision"] == "edit":
+            return {"decision": "approve", "edited": _typed_text(), **seen}
+        else:
+            return {**chosen, **seen}
+
+
+def _typed_text() -> str:
+    """Lines from the terminal, up to one that holds a single dot."""
+    out.print("Type the whole plan; a line with a single dot ends it.")
+    lines: list[str] = []
+    while (line := out.input()) != ".":
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _decide(text: str, keys: dict[str, str]) -> Json:

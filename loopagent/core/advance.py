@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
-from loopagent.core import client_calls, ending, turns
+from loopagent.core import client_calls, ending, plans, turns
 from loopagent.core.effects import (
     AskHuman,
     CallClientTool,
@@ -109,7 +109,9 @@ def _message_posted(tx: Tx, event: MessagePosted) -> None:
     tx.clock(event.at)
     waiting_for = next((one for one in tx.state.asks if one.ask != "approval"), None)
     if waiting_for is not None:
-        answer = {"decision": "answer", "feedback": event.text, "by": event.by}
+        # Words are never an approval: said to a plan's card, they reject it and tell why.
+        decision = "reject" if waiting_for.ask == "plan" else "answer"
+        answer = {"decision": decision, "feedback": event.text, "by": event.by}
         tx.drop(waiting_for.id)
         _answered(tx, waiting_for, Outcome.done(answer))
         return
@@ -221,4 +223,5 @@ ANSWERED: dict[str, Callable[[Tx, AskHuman, dict[str, Any]], None]] = {
     "approval": _approval_answered,
     "question": _question_answered,
     "guard": _guard_answered,
+    "plan": plans.answered,
 }

@@ -16,6 +16,7 @@ from loopagent.core.client_tool_spec import ClientToolSpec, same_names
 Approval = Literal["auto", "ask", "never"]
 References = Literal["templates", "bare"]
 Autonomy = Literal["interactive", "autonomous"]
+PlanMode = Literal["off", "optional", "required"]
 
 
 class Spec(BaseModel):
@@ -123,6 +124,10 @@ class Limits(Spec):
     """The same step this many times in a row: the model is told."""
     repeat_limit: int = Field(default=5, ge=2)
     """The same step this many times in a row: treated as the mistake limit."""
+    max_plan_chars: int = Field(default=20_000, ge=100)
+    """Length of a plan; the approved one is part of every later prompt."""
+    max_plan_revisions: int = Field(default=10, ge=1)
+    """Plans that may be put to a person in one run."""
     max_nudges: int = Field(default=3, ge=1)
     """Replies in a row that neither complete nor go on."""
     max_claims: int = Field(default=3, ge=1)
@@ -171,6 +176,8 @@ class AgentSpec(Spec):
     """Working data: schema, initial value, what the model may read and write."""
     approval: ApprovalPolicy = ApprovalPolicy()
     """Approval by effect class."""
+    plan_mode: PlanMode = "optional"
+    """Plan before acting: `required` always, `optional` when the caller asks for it, `off` never."""
     autonomy: Autonomy = "interactive"
     """`interactive`: a person can be asked; `autonomous`: nobody answers, so nothing waits."""
     references: References = "templates"

@@ -72,7 +72,7 @@ class SetTimer:
     kind: Literal["set_timer"] = "set_timer"
 
 
-RequestKind = Literal["approval", "question", "guard"]
+RequestKind = Literal["approval", "question", "guard", "plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,8 @@ class AskHuman:
     """Wait for a person. No worker performs it; it is shown, and answered from outside.
 
     `decisions`: what may be answered. `form`: an AgentResponseForm as JSON. `subject`: exactly what is decided
-    on (for an approval `{action, params, effects, schema}`); `content_hash` binds the answer to it.
+    on (for an approval `{action, params, effects, schema}`, for a plan its text, difference and what it unlocks);
+    `content_hash` binds the answer to it.
     """
 
     id: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from loopagent.core import breaker, client_calls, limits
+from loopagent.core import breaker, client_calls, limits, plans, policy
 from loopagent.core.effects import AskHuman, CallClientTool, Effect, RunAction
 from loopagent.core.facts import ActionCompleted, ActionRejected, ActionStarted
 from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from loopagent.core.action_spec import CallSpec
     from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.facts import DecidedBy
     from loopagent.core.steps import MadeCall
     from loopagent.core.tx import Tx
 
@@ -40,10 +41,9 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
     """
     fresh = [one for one in wanted if not _known(tx, one)]
     calls = [one for one in fresh if isinstance(one, RunAction | CallClientTool)]
-    for effect in fresh:
-        if not isinstance(effect, RunAction | CallClientTool):
-            _issue_other(tx, effect)
-    changed = [_ask_or_refuse(tx, call) for call in calls]
+    others = [one for one in fresh if not isinstance(one, RunAction | CallClientTool)]
+    changed = [_issue_other(tx, effect) for effect in others]
+    changed += [_ask_or_refuse(tx, call) for call in calls]
     if any(
         isinstance(one, AskHuman) and one.ask == "approval" for one in tx.state.pending.values()
     ):
@@ -58,11 +58,25 @@ def _known(tx: Tx, effect: Effect) -> bool:
     return effect.id in tx.state.pending or (step is not None and key in step.results)
 
 
-def _issue_other(tx: Tx, effect: Effect) -> None:
+def _issue_other(tx: Tx, effect: Effect) -> bool:
+    """Hand over what is no call of an action; True when the policy refused it."""
+    key = effect.id.partition(":")[2]
     if isinstance(effect, AskHuman):
-        ask(tx, effect, effect.id.partition(":")[2])
-    else:
+        if effect.ask == "plan":
+            plans.proposed(tx, effect)
+        ask(tx, effect, key)
+        return False
+    effects = policy.class_of(effect)
+    held = None if effects is None else policy.allowed(tx.state, effects)
+    if held is None:
         tx.issue(effect)
+        return False
+    fact = ActionRejected(
+        call_id=effect.id, action=effect.kind, reason=held.message, code=policy.CODE
+    )
+    tx.fact(fact, "policy", key=key)
+    tx.result(key, Outcome.failed(policy.CODE, held.message))
+    return True
 
 
 def _spec_of(spec: AgentSpec, call: Call) -> CallSpec | None:
@@ -78,11 +92,14 @@ def _decided_at(call: Call) -> str:
 def _ask_or_refuse(tx: Tx, call: Call) -> bool:
     """Put the request for a call that needs one; True when the call was refused instead."""
     step, spec = tx.state.step, tx.state.spec
+    known = _spec_of(spec, call)
+    held = policy.allowed(tx.state, known.effects, name=known.name) if known else None
+    if held is not None:
+        return _reject(tx, call, policy.CODE, held.message, "policy")
     key = _decided_at(call)
     decision = step.decisions.get(key) if step else None
     if decision is not None:
         return decision["decision"] == "reject" and _refused_by_person(tx, call, decision)
-    known = _spec_of(spec, call)
     if known is None or spec.approval_of(known) != "ask":
         return False
     if not spec.interactive:
@@ -160,7 +177,7 @@ def _as_approved(tx: Tx, call: C) -> C:
     return replace(call, params=decision["edited"])
 
 
-def _reject(tx: Tx, call: Call, code: str, reason: str, by: str) -> bool:
+def _reject(tx: Tx, call: Call, code: str, reason: str, by: DecidedBy) -> bool:
     key = call.id.partition(":")[2]
     outcome = Outcome.failed(code, reason)
     fact = (
@@ -168,7 +185,7 @@ def _reject(tx: Tx, call: Call, code: str, reason: str, by: str) -> bool:
         if isinstance(call, RunAction)
         else client_calls.completed(tx.state, call, "rejected", outcome)
     )
-    tx.fact(fact, by, key=key)  # type: ignore[arg-type]
+    tx.fact(fact, by, key=key)
     tx.result(key, outcome)
     return True
 

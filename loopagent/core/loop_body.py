@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from loopagent.core import policy
 from loopagent.core.calls import call_action
 from loopagent.core.mapping import mapping_faults
 from loopagent.core.names import resolve_name
@@ -147,6 +148,8 @@ def _check_action(
     allowed = {one.name: one for one in spec.actions if spec.approval_of(one) != "never"}
     match = resolve_name(call.name, list(allowed), f"{path}.name", "action")
     problems, warnings = list(match.problems), list(match.warnings)
+    if match.name is not None:
+        problems.extend(policy.held(run, allowed[match.name], f"{path}.name"))
     template = compile_template(call.params, bare=spec.references == "bare")
     problems.extend(template.check(names, where=f"{path}.params"))
     warnings.extend(template.warn(names, where=f"{path}.params"))

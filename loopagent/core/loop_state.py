@@ -12,9 +12,15 @@ from loopagent.core.state import RunState
 from loopagent.core.tx import Tx
 
 
-STATE_OF_ASK = {"approval": "interactive", "guard": "interactive", "question": "followup"}
+STATE_OF_ASK = {
+    "approval": "interactive",
+    "guard": "interactive",
+    "plan": "interactive",
+    "question": "followup",
+}
 BUTTONS: dict[str, tuple[str, str]] = {
     "approval": ("approve", "reject"),
+    "plan": ("approve", "reject"),
     "guard": ("approve", "terminate"),
     "question": ("answer", "terminate"),
     "client_tool": ("result", "error"),

@@ -10,7 +10,13 @@ from loopagent.core.json_values import compact_json
 
 NOT_FAILURES = frozenset({"rejected", "not_started"})
 """Codes that say a call was not made by decision; they count neither as success nor as mistake."""
-NOT_MADE = NOT_FAILURES | {"blocked", "no_approver", "max_calls", "unknown_action"}
+NOT_MADE = NOT_FAILURES | {
+    "blocked",
+    "max_calls",
+    "no_approver",
+    "plan_mode",
+    "unknown_action",
+}
 """Codes of calls that never reached their action."""
 INTERRUPTED = "interrupted"
 """Code of a call that was started and whose end nobody knows."""

@@ -16,6 +16,7 @@ from loopagent.core.facts import RequestCreated, RequestResolved
 from loopagent.core.forms import check_answers
 from loopagent.core.hashing import json_hash
 from loopagent.core.params import check_params
+from loopagent.core.plan_card import read_decision
 from loopagent.core.problems import Problem
 
 
@@ -44,7 +45,7 @@ def ask(tx: Tx, request: AskHuman, key: str) -> None:
         revision=request.revision,
         content_hash=request.content_hash,
     )
-    tx.fact(created, "model" if request.ask == "question" else "policy", key=key)
+    tx.fact(created, "model" if request.ask in {"question", "plan"} else "policy", key=key)
 
 
 def approval(
@@ -131,6 +132,8 @@ def read_answer(request: AskHuman, answer: Answer) -> tuple[dict[str, Any], list
     if answer.decision not in request.decisions:
         allowed = ", ".join(request.decisions)
         return body, [Problem("decision", f"must be one of {allowed}", answer.decision)]
+    if request.ask == "plan":
+        return read_decision(request, body)
     if answer.decision == "approve" and answer.edited is not None:
         return _edited(request, body)
     if request.form is not None and answer.decision == "answer":

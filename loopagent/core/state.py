@@ -26,12 +26,15 @@ from loopagent.core.effects import (
 from loopagent.core.events import Delivery
 from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes, together
+from loopagent.core.plan_state import PlanState
 from loopagent.core.scratchpad import Scratchpad
 
 
 SCHEMA_VERSION = 1
 Status = Literal["running", "completed", "failed", "cancelled"]
-MessageKind = Literal["task", "person", "reply", "results", "feedback", "partial"]
+MessageKind = Literal["task", "person", "reply", "results", "feedback", "partial", "plan"]
+PINNED: frozenset[MessageKind] = frozenset({"task", "plan"})
+"""Kinds of messages that stay in every later prompt, however much of the transcript is compacted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +187,7 @@ class RunState:
     turn_open: bool = False
     payload: Any = None
     scratchpad: Scratchpad = field(default_factory=Scratchpad)
+    plan: PlanState = field(default_factory=PlanState)
     pending: dict[str, Effect] = field(default_factory=dict[str, Effect])
     step: StepInProgress | None = None
     mail: tuple[Mail, ...] = ()

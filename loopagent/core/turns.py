@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from loopagent.core import ending, limits
+from loopagent.core import ending, limits, policy
 from loopagent.core.changes import commit_payload
 from loopagent.core.completion import missing_for_completion
 from loopagent.core.facts import (
@@ -118,6 +118,9 @@ def _stage(state: RunState, reading: Reading) -> Staged:
             staged.problems.append(
                 Problem(key, "this agent has no such tools; leave the field out", "")
             )
+    if reading.reply.get("memoryWrites"):
+        held = policy.allowed(state, "write", path="memoryWrites")
+        staged.problems.extend([held] if held else [])
     _stage_payload(state, reading.reply.get("payloadChangeRequest"), staged)
     _stage_scratchpad(state, reading.reply.get("scratchpad"), staged)
     response = reading.response

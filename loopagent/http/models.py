@@ -47,6 +47,8 @@ class NewRun(Body):
     """Limits that replace the agent's."""
     client_tools: list[ClientToolSpec] | None = None
     """Tools that this client carries out; one replaces the agent's of the same name."""
+    plan_mode: bool | None = None
+    """True: a person must approve a plan before anything changes. Null: as the agent says."""
     metadata: dict[str, JsonValue] | None = None
     """Anything to find the run by; never shown to a model."""
 
@@ -72,7 +74,7 @@ class Decision(Body):
     values: dict[str, JsonValue] | None = None
     """Form values by question id."""
     edited: JsonValue = None
-    """Parameters to run instead of those shown."""
+    """With `approve`: parameters to run, or the whole text of a plan, instead of what was shown."""
     feedback: str = Field(default="", max_length=100_000)
     """Text for the model."""
     revision: int | None = None
@@ -167,6 +169,26 @@ class UsageView(View):
     cost_usd: float | None = None
 
 
+class PlanView(View):
+    """The plan of a run."""
+
+    revision: int
+    text: str
+    """As proposed, or as a person edited and approved it. Markdown."""
+    sha256: str
+    """SHA-256 of the text as UTF-8."""
+    status: Literal["draft", "approved", "rejected"]
+    edited: bool
+    """Whether a person changed it."""
+    effects: list[str]
+    """What the model says it will change."""
+    unlocked: list[str]
+    """Actions that its approval allows."""
+    decided_by: str | None = None
+    decided_at: float | None = None
+    """Seconds since the epoch."""
+
+
 class RunDetail(View):
     """A run as it is now."""
 
@@ -183,6 +205,9 @@ class RunDetail(View):
     reason: str | None = None
     """`completed`, `cancelled`, or why the run failed."""
     commands: list[dict[str, JsonValue]] = []
+    form: dict[str, JsonValue] | None = None
+    """Form that came with the last word; nothing waits for its answer."""
+    plan: PlanView | None = None
     requests: list[Ask] = []
     client_calls: list[ClientCall] = []
     """Calls that the client has to answer."""

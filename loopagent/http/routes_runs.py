@@ -234,6 +234,7 @@ async def _start(app: App, body: NewRun, session: str) -> RunView:
         payload=body.payload,
         model=body.model,
         limits=body.limits,
+        plan_mode=body.plan_mode,
         metadata=body.metadata,
         client_tools=body.client_tools,
         client=fingerprint(session),

@@ -31,7 +31,6 @@ PATTERNS: Final = ("agents/*.agent.yaml", "agents/*.agent.yml", "agents/*.agent.
 LATER: Final = (
     "subAgents",
     "skills",
-    "planMode",
     "memory",
     "artifactTools",
     "conversationTools",

@@ -49,6 +49,13 @@ SCRIPTS = {
         '{"taskComplete": false, "nextStep": {"type": "Actions", "actions": [{"name": "mail", "params": {"to": "ann"}}]}}',
         '{"taskComplete": true, "message": "Mailed."}',
     ],
+    "planner": [
+        '{"taskComplete": false, "nextStep": {"type": "Actions", "actions": [{"name": "mail", "params": {"to": "ann"}}]}}',
+        '{"taskComplete": false, "nextStep": {"type": "Plan", "plan": "1. Mail Ann.", "effects": ["one mail"]}}',
+        '{"taskComplete": false, "nextStep": {"type": "Plan", "plan": "1. Mail Bob."}}',
+        '{"taskComplete": false, "nextStep": {"type": "Actions", "actions": [{"name": "mail", "params": {"to": "bob"}}]}}',
+        '{"taskComplete": true, "message": "Mailed as planned."}',
+    ],
     "sleeper": [
         '{"taskComplete": false, "nextStep": {"type": "Actions", "actions": [{"name": "slow", "params": {"seconds": 30}}]}}',
         '{"taskComplete": true, "message": "Woke."}',

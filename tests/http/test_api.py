@@ -235,6 +235,7 @@ def test_lists_page_with_cursors(client: httpx2.Client) -> None:
     assert {one["name"] for one in client.get("/agents").json()["agents"]} == {
         "looker",
         "mailer",
+        "planner",
         "sleeper",
     }
     assert client.get("/agents/mailer").json()["actions"][1]["effects"] == "external"

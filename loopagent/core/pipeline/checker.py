@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
+from loopagent.core import policy
 from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
 from loopagent.core.pipeline.paths import read_path
@@ -73,6 +74,7 @@ _SPECIAL: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "dependentR
 class _Findings:
     """What a check found so far."""
 
+    run: RunState
     allowed: dict[str, ActionSpec]
     problems: list[Problem] = field(default_factory=list[Problem])
     warnings: list[str] = field(default_factory=list[str])
@@ -108,7 +110,7 @@ def check_pipeline(
     """
     spec = run.spec
     allowed = {one.name: one for one in spec.actions if spec.approval_of(one) != "never"}
-    found = _Findings(allowed)
+    found = _Findings(run, allowed)
     path = f"{where}.steps"
     steps, gives = _line(found, request.steps, path, _Around(frozenset(names), "nothing"))
     if gives == "nothing":
@@ -195,6 +197,7 @@ def _tool(found: _Findings, stage: ToolStage, place: str, around: _Around) -> tu
     after = _then(around, "unknown")
     if match.name is None:
         return stage, after
+    found.problems += policy.held(found.run, found.allowed[match.name], f"{place}.tool")
     _params(found, found.allowed[match.name], given, stage.pipe_into, f"{place}.with")
     return (
         stage if match.name == stage.tool else stage.model_copy(update={"tool": match.name}),

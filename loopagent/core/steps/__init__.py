@@ -120,6 +120,11 @@ class NextStep(Wire):
         del agent
         return cls.runs
 
+    @classmethod
+    def shown(cls, agent: AgentSpec) -> bool:
+        """Whether the prompt names the type; a type that is offered but not shown is still understood."""
+        return cls.offered(agent)
+
     def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
         """Check the request against what the agent has: names, parameters, counts.
 
@@ -175,6 +180,11 @@ _OFFERED: PerObject[AgentSpec, frozenset[str]] = PerObject(
         if step.offered(agent) and (agent.steps is None or name in agent.steps)
     )
 )
+
+
+def shown(agent: AgentSpec) -> frozenset[str]:
+    """Names of the types that an agent is told of."""
+    return frozenset(name for name in offered(agent) if STEP_TYPES[name].shown(agent))
 
 
 def _discover() -> None:

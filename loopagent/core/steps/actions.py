@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
+from loopagent.core import policy
 from loopagent.core.calls import call_action, too_many
 from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
@@ -85,6 +86,7 @@ class Actions(NextStep):
                 problems.extend(match.problems)
                 continue
             action = allowed[match.name]
+            problems.extend(policy.held(run, action, f"{path}.name"))
             params, wrong, notes = check_params(action.parameters, call.params, f"{path}.params")
             problems.extend(wrong)
             warnings.extend(notes)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import ConfigDict, Field
 
+from loopagent.core import policy
 from loopagent.core.effects import CallClientTool
 from loopagent.core.facts_client import ClientToolCompleted, ClientToolRequested
 from loopagent.core.flavours import ACCEPTED
@@ -121,6 +122,7 @@ class ClientTools(NextStep):
                 problems.extend(match.problems)
                 continue
             tool = allowed[match.name]
+            problems.extend(policy.held(run, tool, f"{path}.name"))
             params, wrong, notes = check_params(tool.parameters, call.params, f"{path}.params")
             problems.extend(wrong)
             warnings.extend(notes)

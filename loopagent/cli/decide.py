@@ -1,0 +1,273 @@
+"""Requests to people from a terminal: the inbox, and deciding."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from rich.text import Text
+
+from loopagent.app import App
+from loopagent.cli.manage import AsJson, Database, Project, with_app
+from loopagent.cli.output import out, print_json, short, table
+from loopagent.cli.session import drive, json_or_text, show_card, terminal_answerer
+from loopagent.clients import ToolAnswer
+from loopagent.errors import ConfigError
+from loopagent.ports import RequestRow
+
+
+requests = typer.Typer(
+    help="Requests to people: list, show, approve, edit, reject, answer.", no_args_is_help=True
+)
+RequestId = Annotated[str, typer.Argument(help="Id of the request.")]
+Revision = Annotated[
+    int | None, typer.Option(help="Revision that was seen; a stale one is refused.")
+]
+Digest = Annotated[
+    str | None, typer.Option("--hash", help="Content hash that was seen; a stale one is refused.")
+]
+
+
+class Seen(NamedTuple):
+    """What the person looked at before deciding."""
+
+    revision: int | None
+    digest: str | None
+
+
+@requests.command("list")
+def list_requests(
+    project: Project = Path(),
+    db: Database = None,
+    as_json: AsJson = False,
+    status: Annotated[
+        str, typer.Option(help="open, resolved, cancelled, expired or all.")
+    ] = "open",
+) -> None:
+    """List requests, oldest first."""
+
+    async def work(app: App) -> int:
+        rows, _ = await app.requests(status=None if status == "all" else status, limit=200)
+        if as_json:
+            print_json(
+                [{name: getattr(one, name) for name in one.__dataclass_fields__} for one in rows]
+            )
+            return 0
+        shown = [
+            (one.id, one.agent, one.status, one.body["kind"], short(one.body["title"], 60))
+            for one in rows
+        ]
+        table(("request", "agent", "status", "kind", "title"), shown)
+        return 0
+
+    with_app(project, db, work)
+
+
+@requests.command("show")
+def show_request(
+    request_id: RequestId, project: Project = Path(), db: Database = None, as_json: AsJson = False
+) -> None:
+    """Show one request: what is asked, and what may be decided."""
+
+    async def work(app: App) -> int:
+        found = await app.store.request(request_id)
+        if found is None:
+            message = f"there is no request {request_id!r}"
+            raise ConfigError(message)
+        if as_json:
+            print_json({name: getattr(found, name) for name in found.__dataclass_fields__})
+            return 0
+        show_card(found.body)
+        out.print(Text(f"{found.status}: {_how(found)}"))
+        return 0
+
+    with_app(project, db, work)
+
+
+def _how(row: RequestRow) -> str:
+    """What may be done about a request, or how it ended."""
+    if row.status != "open":
+        said = row.resolution or {}
+        return f"{said.get('decision', '')} {said.get('feedback', '')}".strip() or "closed"
+    return "may be decided: " + ", ".join(row.body["decisions"])
+
+
+@requests.command("approve")
+def approve_request(
+    request_id: RequestId,
+    feedback: Annotated[str, typer.Option(help="Text for the agent.")] = "",
+    revision: Revision = None,
+    digest: Digest = None,
+    project: Project = Path(),
+    db: Database = None,
+) -> None:
+    """Approve what is shown, and go on with its run here to its end or its next question."""
+    seen = Seen(revision, digest)
+    _decide(project, db, request_id, seen, decision="approve", feedback=feedback)
+
+
+@requests.command("edit")
+def edit_request(
+    request_id: RequestId,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            help="File with the changed plan, or parameters as JSON; - is standard input."
+        ),
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="The same, given here.")] = None,
+    feedback: Annotated[str, typer.Option(help="Text for the agent.")] = "",
+    revision: Revision = None,
+    digest: Digest = None,
+    project: Project = Path(),
+    db: Database = None,
+) -> None:
+    """Change a plan or the parameters of a call, and approve it as changed."""
+    changed = _changed(file, text)
+    seen = Seen(revision, digest)
+    _decide(project, db, request_id, seen, decision="approve", edited=changed, feedback=feedback)
+
+
+@requests.command("reject")
+def reject_request(
+    request_id: RequestId,
+    feedback: Annotated[str, typer.Option(help="Why, and what to do instead.")] = "",
+    revision: Revision = None,
+    digest: Digest = None,
+    project: Project = Path(),
+    db: Database = None,
+) -> None:
+    """Refuse what is shown, and go on with its run here to its end or its next question."""
+    seen = Seen(revision, digest)
+    _decide(project, db, request_id, seen, decision="reject", feedback=feedback)
+
+
+def _decide(
+    project: Path,
+    db: str | None,
+    request_id: str,
+    seen: Seen,
+    *,
+    decision: str,
+    edited: str | None = None,
+    feedback: str = "",
+) -> None:
+    async def work(app: App) -> int:
+        found = await app.store.request(request_id)
+        plan = found is not None and found.body["kind"] == "plan"
+        changed = edited if edited is None or plan else _json(edited, "the changed parameters")
+        view = await app.answer(
+            request_id,
+            decision=decision,
+            edited=changed,
+            feedback=feedback,
+            revision=seen.revision,
+            content_hash=seen.digest,
+            by="human",
+        )
+        return await drive(app, view, output="timeline", answer=terminal_answerer())
+
+    with_app(project, db, work)
+
+
+def _changed(file: str | None, text: str | None) -> str:
+    if (file is None) == (text is None):
+        message = "give the changed text with --file or with --text"
+        raise ConfigError(message)
+    if text is not None:
+        return text
+    if file == "-":
+        return sys.stdin.read()
+    try:
+        return Path(str(file)).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        message = f"{file}: cannot be read as text: {error}"
+        raise ConfigError(message) from error
+
+
+@requests.command("answer")
+def answer_request(
+    request_id: RequestId,
+    approve: Annotated[bool, typer.Option("--approve", help="Approve what is shown.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="Refuse it.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop the run.")] = False,
+    feedback: Annotated[
+        str, typer.Option(help="Text for the agent; alone it answers a question.")
+    ] = "",
+    value: Annotated[
+        list[str] | None, typer.Option("--value", help="A form value: id=JSON or text.")
+    ] = None,
+    edited: Annotated[
+        str | None, typer.Option(help="With --approve: parameters to run instead, as JSON.")
+    ] = None,
+    result: Annotated[
+        str | None, typer.Option(help="For a client tool: what it brought, as JSON or text.")
+    ] = None,
+    error: Annotated[str | None, typer.Option(help="For a client tool: why it failed.")] = None,
+    project: Project = Path(),
+    db: Database = None,
+) -> None:
+    """Answer a request or a client tool's call, and go on with its run here to its end or its next question."""
+    decision = _decision(approve=approve, reject=reject, stop=stop)
+    values = _values(value or [])
+    call = _call_answer(result, error)
+
+    async def work(app: App) -> int:
+        if call is not None:
+            run_id, _, call_id = request_id.partition(":")
+            view = await app.answer_call(run_id, call_id, call)
+        else:
+            changed = None if edited is None else _json(edited, "--edited")
+            view = await app.answer(
+                request_id,
+                decision=decision,
+                values=values,
+                feedback=feedback,
+                edited=changed,
+                by="human",
+            )
+        return await drive(app, view, output="timeline", answer=terminal_answerer())
+
+    with_app(project, db, work)
+
+
+def _call_answer(result: str | None, error: str | None) -> ToolAnswer | None:
+    """The answer to a client tool's call, or None when it is a person that was asked."""
+    if result is not None and error is not None:
+        message = "give one of --result and --error"
+        raise ConfigError(message)
+    if error is not None:
+        return ToolAnswer(success=False, error=error)
+    return None if result is None else ToolAnswer(result=json_or_text(result))
+
+
+def _decision(*, approve: bool, reject: bool, stop: bool) -> str:
+    if approve + reject + stop > 1:
+        message = "give one of --approve, --reject and --stop"
+        raise ConfigError(message)
+    return "approve" if approve else "reject" if reject else "terminate" if stop else "answer"
+
+
+def _values(texts: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for one in texts:
+        key, separator, text = one.partition("=")
+        if not separator:
+            message = f"--value {one!r}: must be id=value"
+            raise ConfigError(message)
+        try:
+            values[key] = json.loads(text)
+        except ValueError:
+            values[key] = text
+    return values
+
+
+def _json(text: str, name: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        message = f"{name}: not JSON: {error}"
+        raise ConfigError(message) from error

@@ -1,0 +1,85 @@
+"""What happens to the plan of a run: a revision is put forward, and a person approves, edits or rejects it.
+
+Only an explicit `approve` of a person about the open revision opens the gate; everything else leaves it closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from loopagent.core.facts_plan import PlanApproved, PlanEdited, PlanProposed, PlanRejected
+from loopagent.core.outcome import Outcome
+from loopagent.core.people import request_id
+from loopagent.core.plan_card import NO_PERSON, difference, text_hash
+from loopagent.core.plan_state import PlanState
+
+
+if TYPE_CHECKING:
+    from loopagent.core.effects import AskHuman
+    from loopagent.core.tx import Tx
+
+
+def proposed(tx: Tx, request: AskHuman) -> None:
+    """Open a new revision; an approval of the one before ends with it."""
+    subject = request.subject
+    tx.state.plan = PlanState(
+        revision=request.revision,
+        text=request.text,
+        sha256=request.content_hash,
+        status="draft",
+        effects=tuple(subject["effects"]),
+        unlocked=tuple(one["action"] for one in subject["unlocks"]),
+    )
+    fact = PlanProposed(
+        request_id=request_id(tx.state, request),
+        revision=request.revision,
+        sha256=request.content_hash,
+        text=request.text,
+        effects=subject["effects"],
+        diff=subject["diff"],
+    )
+    tx.fact(fact, "model", key=_key(request))
+
+
+def answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
+    """Take a person's decision about the open revision."""
+    by = str(answer.get("by", ""))
+    approved = answer["decision"] == "approve" and by not in NO_PERSON
+    if approved:
+        _edit(tx, request, answer, by)
+    plan = tx.state.plan
+    tx.state.plan = replace(
+        plan, status="approved" if approved else "rejected", approver=by, decided_at=tx.at
+    )
+    feedback = str(answer.get("feedback") or "")
+    said, digest = plan.revision, plan.sha256
+    fact = (
+        PlanApproved(revision=said, sha256=digest, by=by, edited=plan.edited)
+        if approved
+        else PlanRejected(revision=said, sha256=digest, by=by, feedback=feedback)
+    )
+    tx.fact(fact, "human", key=_key(request))
+    tx.result(_key(request), Outcome.done({"approved": approved, "feedback": feedback}))
+
+
+def _edit(tx: Tx, request: AskHuman, answer: dict[str, Any], by: str) -> None:
+    """Make the person's text the plan of record, where it differs from what was proposed."""
+    text = answer.get("edited")
+    if text is None or text == request.text:
+        return
+    digest = text_hash(text)
+    tx.state.plan = replace(tx.state.plan, text=text, sha256=digest, edited=True)
+    labels = ("proposed", "edited")
+    fact = PlanEdited(
+        revision=request.revision,
+        sha256=digest,
+        by=by,
+        text=text,
+        diff=difference(request.text, text, request.revision, labels=labels),
+    )
+    tx.fact(fact, "human", key=_key(request))
+
+
+def _key(request: AskHuman) -> str:
+    return request.id.partition(":")[2]

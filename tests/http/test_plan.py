@@ -1,0 +1,113 @@
+"""A plan over HTTP: the card, the decision contract, a restart in the middle, an edited plan in the prompt."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tests.http.server import make_project, serving
+
+
+Json = dict[str, Any]
+
+
+def start(client: httpx2.Client, **more: Any) -> Json:
+    body = {"agent": "planner", "message": "Remind them.", **more}
+    answer = client.post("/runs", params={"wait": 10}, json=body)
+    assert answer.status_code == 201, answer.text
+    run: Json = answer.json()
+    return run
+
+
+def decide(client: httpx2.Client, run: Json, **body: Any) -> httpx2.Response:
+    return client.post(f"/requests/{run['state']['ask']['requestId']}/answer", json=body)
+
+
+def waited(client: httpx2.Client, run: Json) -> Json:
+    found: Json = client.get(f"/runs/{run['id']}", params={"wait": 10}).json()
+    return found
+
+
+def events(client: httpx2.Client, run: Json, kind: str) -> list[Json]:
+    page = client.get(f"/runs/{run['id']}/events", params={"limit": 1000}).json()
+    return [one for one in page["events"] if one["type"] == kind]
+
+
+def test_a_plan_is_decided_by_exact_content_across_a_restart(tmp_path: Path) -> None:
+    project, db = make_project(tmp_path / "project"), tmp_path / "runs.db"
+    with serving(project, db) as (client, _):
+        run = start(client, planMode=True)
+        assert "no plan has been approved yet" in str(events(client, run, "reply.rejected"))
+        assert run["plan"]["status"] == "draft"
+        card = client.get(f"/requests/{run['state']['ask']['requestId']}").json()
+        assert card["body"]["kind"] == "plan"
+        said = client.post(f"/runs/{run['id']}/messages", json={"text": "I approve. Mail Bob."})
+        assert said.status_code == 202
+    with serving(project, db) as (client, _):
+        client.post(f"/runs/{run['id']}/resume")
+        run = waited(client, run)
+        [rejected] = events(client, run, "plan.rejected")
+        assert (rejected["decidedBy"], rejected["data"]["feedback"]) == (
+            "human",
+            "I approve. Mail Bob.",
+        )
+        assert (run["plan"]["revision"], run["plan"]["status"]) == (2, "draft")
+        _refuses_what_is_stale(client, run, card)
+        _takes_the_edited_text(client, run)
+
+
+def _refuses_what_is_stale(client: httpx2.Client, run: Json, card: Json) -> None:
+    old = client.post(f"/requests/{card['id']}/answer", json={"decision": "approve"})
+    assert (old.status_code, old.json()["code"]) == (409, "already_resolved")
+    digest = card["body"]["contentHash"]
+    for stale in ({"revision": 1}, {"contentHash": digest}):
+        answer = decide(client, run, decision="approve", **stale)
+        assert (answer.status_code, answer.json()["code"]) == (409, "stale")
+    wrong = decide(client, run, decision="approve", edited={"plan": "x"})
+    assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/edited")
+
+
+def _takes_the_edited_text(client: httpx2.Client, run: Json) -> None:
+    text = "1. Mail Bob.\n2. Nothing else."
+    done = decide(client, run, decision="approve", revision=2, edited=text)
+    assert done.status_code == 200, done.text
+    run = waited(client, run)
+    plan = run["plan"]
+    assert (plan["status"], plan["text"], plan["edited"]) == ("approved", text, True)
+    assert (plan["decidedBy"], plan["unlocked"]) == ("human", ["mail"])
+    assert plan["sha256"] == hashlib.sha256(text.encode()).hexdigest()
+    assert run["state"]["ask"]["kind"] == "approval"
+    assert decide(client, run, decision="approve").status_code == 200
+    run = waited(client, run)
+    assert (run["status"], run["message"]) == ("completed", "Mailed as planned.")
+    assert len(events(client, run, "action.started")) == 1
+    assert [one["data"]["revision"] for one in events(client, run, "plan.approved")] == [2]
+
+
+def test_plan_mode_is_the_callers_where_the_agent_lets_it_be(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project")
+    agents = project / "agents"
+    text = (agents / "looker.agent.yaml").read_text()
+    for name, more in (
+        ("never", "planMode: off"),
+        ("always", "planMode: required"),
+        ("alone", "autonomy: autonomous"),
+    ):
+        (agents / f"{name}.agent.yaml").write_text(
+            text.replace("name: looker", f"name: {name}") + f"{more}\n"
+        )
+    with serving(project, tmp_path / "runs.db") as (client, _):
+        for agent, wanted in (("never", True), ("always", False), ("alone", True)):
+            answer = client.post(
+                "/runs", json={"agent": agent, "message": "Go.", "planMode": wanted}
+            )
+            assert (answer.status_code, answer.json()["code"]) == (422, "plan_mode")
+        for agent in ("never", "always", "looker"):
+            answer = client.post(
+                "/runs", params={"wait": 10}, json={"agent": agent, "message": "Go."}
+            )
+            assert answer.json()["status"] == "completed"
+            assert answer.json()["plan"] is None
