@@ -27,6 +27,7 @@ from loopagent.core.text import clean_json, clean_text
 from loopagent.errors import ConfigError, RequestError
 from loopagent.intake import (
     DEFAULT_MODEL_VARIABLE,
+    check_open,
     choose_model,
     settled,
     with_limits,
@@ -263,18 +264,7 @@ class App:
         """
 
         def decide(state: RunState) -> list[Event]:
-            if state.ended:
-                raise RequestError(
-                    "run_ended", f"The run has ended ({state.status}); start a new one.", status=409
-                )
-            most = state.spec.limits.max_queued_messages
-            if len(state.mail) >= most:
-                raise RequestError(
-                    "too_many_messages",
-                    f"{most} messages are waiting already.",
-                    status=429,
-                    retryable=True,
-                )
+            check_open(state)
             partial = self.engine.partial(run_id) if delivery == "steer" else ""
             return [
                 MessagePosted(

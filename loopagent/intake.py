@@ -105,6 +105,21 @@ def message(text: str, spec: AgentSpec) -> str:
     return clean_text(text)
 
 
+def check_open(state: RunState) -> None:
+    """Refuse a message that the run cannot take.
+
+    Raises:
+        RequestError: `run_ended` (409), `too_many_messages` (429).
+    """
+    if state.ended:
+        text = f"The run has ended ({state.status}); start a new one."
+        raise RequestError("run_ended", text, status=409)
+    most = state.spec.limits.max_queued_messages
+    if len(state.mail) >= most:
+        text = f"{most} messages are waiting already."
+        raise RequestError("too_many_messages", text, status=429, retryable=True)
+
+
 def payload(agent: Agent[Any], given: Any) -> Any:
     """The payload a run starts with: the caller's or the agent's, as plain JSON."""
     spec = agent.spec

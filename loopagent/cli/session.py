@@ -9,11 +9,9 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from http import HTTPStatus
 from typing import Any, Literal
 
 import typer
-from rich.markup import escape
 from rich.prompt import Prompt
 from rich.text import Text
 
@@ -30,6 +28,8 @@ Output = Literal["timeline", "json", "events"]
 EXIT = {"completed": 0, "failed": 1, "cancelled": 4}
 EXIT_WAITING = 3
 EXIT_TIME_LIMIT = 124
+UNFIT = 422
+"""Status of an answer that does not fit what was asked."""
 Answerer = Callable[[App, RunView], Any]
 
 
@@ -139,41 +139,42 @@ def terminal_answerer() -> Answerer | None:
 
 
 async def ask_in_terminal(app: App, view: RunView) -> None:
-    """Put every open request of a run to the person at the terminal."""
+    """Put every open request of a run to the person at the terminal, again where an answer does not fit."""
     for ask in view.state.asks:
         request = await app.store.request(f"{view.id}:{ask.id}")
         if request is None or request.status != "open":
             continue
-        await _until_taken(partial(_answer, app, request))
+        while not await _taken(partial(_put, app, request)):
+            pass
     for call in view.client_calls:
-        await _until_taken(partial(_serve, app, view.id, call))
+        while not await _taken(partial(_do, app, view.id, call)):
+            pass
 
 
-async def _until_taken(put: Callable[[], Awaitable[RunView]]) -> None:
-    """Put something until what is typed is taken; nothing is asked again that nobody waits for any more."""
-    while True:
-        try:
-            await put()
-        except RequestError as error:
-            err.print(str(error))
-            if error.status == HTTPStatus.UNPROCESSABLE_ENTITY:
-                continue
-        return
+async def _taken(answer: Callable[[], Awaitable[Any]]) -> bool:
+    """Give an answer; False when it does not fit and is to be given again."""
+    try:
+        await answer()
+    except RequestError as error:
+        err.print(visible(str(error)))
+        return error.status != UNFIT
+    return True
 
 
-async def _answer(app: App, request: RequestRow) -> RunView:
-    return await app.answer(request.id, **_questions(request.body), by="human")
+async def _put(app: App, request: RequestRow) -> None:
+    await app.answer(request.id, **_questions(request.body), by="human")
 
 
-async def _serve(app: App, run_id: str, call: Json) -> RunView:
-    return await app.answer_call(run_id, call["callId"], _play_client(call))
+async def _do(app: App, run_id: str, call: Json) -> None:
+    await app.answer_call(run_id, call["callId"], _play_client(call))
 
 
 def _play_client(call: Json) -> ToolAnswer:
     """The person at the terminal stands in for the client."""
     out.print()
-    out.print(f"[bold yellow]{escape(call['title'])}[/]", escape(call["text"]))
-    out.print(call["params"])
+    out.print(visible(call["title"]), style="bold yellow")
+    out.print(visible(call["text"]))
+    out.print(visible(json.dumps(call["params"], ensure_ascii=False, indent=2)))
     given = Prompt.ask("Result, as JSON or text (empty: it failed)", default="")
     if not given:
         return ToolAnswer(success=False, error=Prompt.ask("Why?", default=""))
@@ -260,12 +261,21 @@ def _decide(text: str, keys: dict[str, str]) -> Json:
 
 
 def _question(question: Json) -> Any:
-    options = question["type"].get("options")
-    choices = [str(one["value"]) for one in options] if options else None
+    """One answer from the terminal; its type is checked, and made, where it is taken."""
+    kind, label = question["type"], str(visible(question["label"]))
+    if kind["type"] == "daterange":
+        return {
+            one: Prompt.ask(f"{label}, {one} (YYYY-MM-DD)", default="") for one in ("start", "end")
+        }
+    offered = [str(one["value"]) for one in kind.get("options", ())]
+    several = kind["type"] == "checkbox" and kind.get("multiple")
     default = question.get("defaultValue")
+    if several:
+        given = Prompt.ask(f"{label} (some of {', '.join(offered)}; commas between)", default="")
+        return [one.strip() for one in given.split(",") if one.strip()] or None
     shown = "" if default is None and not question.get("required") else default
     answer = Prompt.ask(
-        question["label"], choices=choices, default=None if shown is None else str(shown)
+        label, choices=offered or None, default=None if shown is None else str(shown)
     )
     return answer or None
 

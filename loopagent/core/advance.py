@@ -25,6 +25,7 @@ from loopagent.core.effects import (
 )
 from loopagent.core.events import CancelRequested, Event, MessagePosted, Reported, Settled, Started
 from loopagent.core.facts import DecidedBy, ModelRetry, RunCreated, RunMessageQueued, RunStarted
+from loopagent.core.facts_context import ContextExpanded
 from loopagent.core.gate import action_settled
 from loopagent.core.loop_state import publish_resumed, publish_state
 from loopagent.core.outcome import Outcome
@@ -159,7 +160,11 @@ def _model_settled(tx: Tx, effect: CallModel, outcome: Outcome) -> None:
 
 
 def _known_now(tx: Tx, effect: ReadMessage | KeepValue | SetTimer, outcome: Outcome) -> None:
-    tx.result(effect.id.partition(":")[2], outcome)
+    key = effect.id.partition(":")[2]
+    if isinstance(effect, ReadMessage) and isinstance(outcome.value, dict):
+        chars = len(str(cast("dict[str, Any]", outcome.value).get("text", "")))
+        tx.fact(ContextExpanded(number=effect.number, chars=chars), "model", key=key)
+    tx.result(key, outcome)
 
 
 def _time_is_up(tx: Tx, timer: SetTimer, outcome: Outcome) -> None:

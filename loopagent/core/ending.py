@@ -35,7 +35,7 @@ def complete(
     """End the run well: the claim was accepted."""
     tx.close_turn("complete")
     done = RunTaskComplete(
-        message=message, payload_hash=json_hash(tx.state.payload), commands=commands
+        message=message, payload_hash=json_hash(tx.state.payload), commands=commands, form=form
     )
     tx.fact(done, "model")
     _end(tx, "completed", Result("completed", message, tuple(commands), form))

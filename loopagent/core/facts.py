@@ -136,6 +136,8 @@ class RunTaskComplete(FactData):
     """SHA-256 of the final payload as canonical JSON."""
     commands: list[dict[str, Any]] = []
     """Actionable commands to offer."""
+    form: dict[str, Any] | None = None
+    """Form to offer; nothing waits for its answer."""
 
 
 class RunCompleted(FactData):

@@ -94,16 +94,22 @@ def in_doubt(call: RunAction) -> AskHuman:
     )
 
 
-def question(effect_id: str, text: str, form: dict[str, Any] | None) -> AskHuman:
-    """The request that puts the model's question, with its form when it has one."""
+def question(
+    effect_id: str,
+    text: str,
+    form: dict[str, Any] | None,
+    commands: tuple[dict[str, Any], ...] = (),
+) -> AskHuman:
+    """The request that puts the model's question, with the form and the buttons that came with it."""
     title = (form or {}).get("title") or "Question"
-    shown = {"text": text, "form": form}
+    shown = {"text": text, "form": form, **({"commands": commands} if commands else {})}
     return AskHuman(
         id=effect_id,
         ask="question",
         title=str(title),
         text=text,
         form=form,
+        subject={"commands": list(commands)} if commands else {},
         decisions=("answer", "terminate"),
         content_hash=json_hash(shown),
     )
@@ -189,4 +195,15 @@ def answer_text(request: AskHuman, answer: dict[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """A typed value on one line: a text as it is, unless it could be taken for something else."""
+    if isinstance(value, str) and len(value.splitlines()) == 1 and not _reads_as_json(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _reads_as_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

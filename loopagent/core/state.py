@@ -128,6 +128,8 @@ class StepInProgress:
     message: str = ""
     """The message that came with it."""
     form: dict[str, Any] | None = None
+    commands: tuple[dict[str, Any], ...] = ()
+    """Buttons that came with the message."""
     results: Outcomes = field(default_factory=Outcomes)
     spilled: int = 0
     """How many of the results are stored apart, so that saving a long loop costs no more than its last part."""

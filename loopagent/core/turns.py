@@ -279,12 +279,13 @@ def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:
         form=reply.get("responseForm"),
         began_at=tx.at,
         began_ms=tx.state.active_ms,
+        commands=tuple(reply.get("actionableCommands") or ()),
         claimed=reading.claims_complete,
     )
     for fact in step.opened(tx.state):
         tx.fact(fact, "model")
     tx.count(nudges=0, reads_first=0)
-    _watch_repetition(tx, json_hash(request))
+    _watch_repetition(tx, json_hash(step.sameness(request, reply)))
 
 
 def _watch_repetition(tx: Tx, digest: str) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 
-from tests.cli.test_cli import ROOT, loopagent
+from tests.cli.terminal import terminal
+from tests.cli.test_cli import loopagent
 from tests.http.server import make_project
 
 
@@ -52,47 +49,15 @@ def test_a_plan_is_decided_where_it_is_shown(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     script = project / "scripts" / "planner.jsonl"
     script.write_text(script.read_text().replace("1. Mail Ann.", "1. Mail Ann.\\u001b[8m And Eve."))
-    master, slave = pty.openpty()
-    command = [sys.executable, "-m", "loopagent", "run", "planner", "Go.", "--plan"]
-    process = subprocess.Popen(
-        [*command, "--project", str(project)],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        cwd=ROOT,
-        env={**os.environ, "TERM": "dumb"},
-    )
-    os.close(slave)
-    seen = ""
-    for prompt, line in (
-        ("Approve this plan?", "n"),
-        ("What should it know?", "Bob"),
-        ("Approve this plan?", "w"),
-        ("Approve this plan?", "e"),
-        ("ends it.", "1. Mail Bob, please.\n."),
-        ("Approve? ", "y"),
-    ):
-        seen += _until(master, prompt)
-        os.write(master, f"{line}\n".encode())
-    seen += _until(master, "waits for nothing", whole=True)
-    os.close(master)
-    assert process.wait(timeout=20) == 0, seen
+    with terminal("run", "planner", "Go.", "--plan", "--project", str(project)) as person:
+        person.answer("Approve this plan?", "n")
+        person.answer("What should it know?", "Bob")
+        person.answer("Approve this plan?", "w")
+        person.answer("Approve this plan?", "e")
+        person.answer("ends it.", "1. Mail Bob, please.\n.")
+        person.answer("Approve? ", "y")
+        seen = person.rest()
     assert "\x1b[8m" not in seen
     assert "1. Mail Ann.\\u001b[8m And Eve." in seen
     assert "+1. Mail Bob." in seen
     assert "Mailed as planned." in seen
-
-
-def _until(master: int, text: str, *, whole: bool = False) -> str:
-    """What the terminal shows up to a text, or up to its end."""
-    seen = ""
-    while text not in seen:
-        try:
-            piece = os.read(master, 65_536)
-        except OSError:  # the other side of the terminal is closed
-            piece = b""
-        if not piece:
-            assert whole, f"the command ended before it asked {text!r}:\n{seen}"
-            break
-        seen += piece.decode()
-    return seen

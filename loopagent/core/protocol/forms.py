@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import Field, StrictBool
+from pydantic import Field, StrictBool, model_validator
+from pydantic_core import PydanticCustomError
 
 from loopagent.core.flavours import Mark
+from loopagent.core.problems import Fault, shorten
 from loopagent.core.protocol.base import Count, NonBlank, Number, Wire, one_of
 
 
 Scalar = str | bool | int | float
 _SCALARS = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
+
+
+def _room(low: float | None, high: float | None) -> None:
+    """Refuse bounds that no number fits."""
+    if low is not None and high is not None and low > high:
+        kind = "number_bounds"
+        raise PydanticCustomError(kind, "a max that is at least min")
+
+
+def _one_id_each(questions: list[Any]) -> list[Any]:
+    """The same, or a fault at each id that stands for an earlier question already."""
+    made: list[Any] = []
+    seen: set[str] = set()
+    for one in questions:
+        name = cast("dict[str, Any]", one).get("id") if isinstance(one, dict) else None
+        if isinstance(name, str) and name in seen:
+            got = shorten(name)
+            fault = Fault(f"expected an id that no earlier question has, got {got}", got)
+            made.append({**one, "id": fault})
+            continue
+        made.append(one)
+        seen.update([name] if isinstance(name, str) else [])
+    return made
 
 
 class FormOption(Wire):
@@ -52,6 +77,11 @@ class NumberQuestion(Wire):
     suffix: str | None = None
     """Shown after the number."""
 
+    @model_validator(mode="after")
+    def _some_number_fits(self) -> Self:
+        _room(self.min, self.max)
+        return self
+
 
 class DateQuestion(Wire):
     """A date, or a date with time."""
@@ -84,6 +114,11 @@ class SliderQuestion(Wire):
     """Distance between two positions."""
     suffix: str | None = None
     """Shown after the number."""
+
+    @model_validator(mode="after")
+    def _some_number_fits(self) -> Self:
+        _room(self.min, self.max)
+        return self
 
 
 class DateRangeQuestion(Wire):
@@ -143,3 +178,11 @@ class AgentResponseForm(Wire):
     """Text of the button."""
     questions: list[FormQuestion] = Field(min_length=1)
     """What is asked."""
+
+    @classmethod
+    def tidy(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Answers are told apart by the ids of their questions."""
+        questions = fields.get("questions")
+        if not isinstance(questions, list):
+            return fields
+        return {**fields, "questions": _one_id_each(questions)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
@@ -138,6 +139,16 @@ class NextStep(Wire):
         """Public events of the moment when the step begins."""
         del run
         return ()
+
+    def sameness(self, request: dict[str, Any], reply: Mapping[str, Any]) -> dict[str, Any]:
+        """What two steps in a row must have in common to count as a repetition.
+
+        Args:
+            request: This step as canonical JSON.
+            reply: The whole reply it came with.
+        """
+        del reply
+        return request
 
     def resume(self, run: RunState, results: Outcomes) -> Wait | Done:
         """Say what is still needed, or that the step is done."""

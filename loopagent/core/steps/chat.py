@@ -30,11 +30,17 @@ class Chat(NextStep):
         """Only agents that a person may answer."""
         return agent.interactive
 
+    def sameness(self, request: dict[str, Any], reply: Mapping[str, Any]) -> dict[str, Any]:
+        """A conversation may go on as long as it says something new."""
+        return {**request, "message": reply.get("message"), "form": reply.get("responseForm")}
+
     def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
         """Ask; the answer becomes the person's next message."""
         answer = results.get("chat")
         if answer is None:
             step = run.step
-            text, form = (step.message, step.form) if step else ("", None)
-            return Wait((question(f"{run.turn}:chat", text, form),))
+            text, form, commands = (
+                (step.message, step.form, step.commands) if step else ("", None, ())
+            )
+            return Wait((question(f"{run.turn}:chat", text, form, commands),))
         return Done(said=(("person", str(answer.value["text"])),))

@@ -31,6 +31,19 @@ class Retry(NextStep):
         "nextStep": {"type": "Retry", "messageIndex": 4, "reason": "I need the full rows."},
     }
 
+    @classmethod
+    def tidy(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Take the number as it is printed, `#17`."""
+        given = fields.get("messageIndex")
+        if not isinstance(given, str) or not given.strip().startswith("#"):
+            return fields
+        return {**fields, "messageIndex": given.strip()[1:]}
+
+    def sameness(self, request: dict[str, Any], reply: Mapping[str, Any]) -> dict[str, Any]:
+        """Another reason does not make another step."""
+        del reply
+        return {key: one for key, one in request.items() if key != "reason"}
+
     def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
         """The number must be one that was given out."""
         wanted = self.message_index

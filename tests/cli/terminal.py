@@ -1,0 +1,68 @@
+"""A person at a terminal: a command on a pseudo-terminal, read up to its questions, answered line by line."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+class Terminal:
+    """The person's side of the terminal."""
+
+    def __init__(self, master: int) -> None:
+        self._master = master
+        self.seen = ""
+
+    def answer(self, question: str, line: str) -> None:
+        """Wait until the question is shown, then type a line."""
+        shown = ""
+        while question not in shown:
+            piece = self._read()
+            assert piece, f"it ended before it asked {question!r}:\n{self.seen}{shown}"
+            shown += piece
+        self.seen += shown
+        os.write(self._master, f"{line}\n".encode())
+
+    def rest(self) -> str:
+        """Everything shown, up to the end of the command."""
+        while piece := self._read():
+            self.seen += piece
+        return self.seen
+
+    def _read(self) -> str:
+        try:
+            return os.read(self._master, 65_536).decode()
+        except OSError:  # the command has closed its side
+            return ""
+
+
+@contextmanager
+def terminal(*arguments: str) -> Iterator[Terminal]:
+    """Run a command at a terminal; it must end well."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "loopagent", *arguments],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        cwd=ROOT,
+        env={**os.environ, "TERM": "dumb"},
+    )
+    os.close(slave)
+    made = Terminal(master)
+    try:
+        yield made
+        made.rest()
+        assert process.wait(timeout=20) == 0, made.seen
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
