@@ -116,6 +116,12 @@ def body_of(loop: Loop, run: RunState) -> Body:
     return ActionBody(loop.action, run, f"{BATCH}.{loop.action.name}")
 
 
+def hidden_bodies(usable: Collection[str]) -> frozenset[str]:
+    """Keys of bodies that an agent cannot use, given the step types it may use."""
+    bodies = {"subAgent": "Sub-Agent", "pipeline": "Pipeline"}
+    return frozenset(key for key, name in bodies.items() if name not in usable)
+
+
 def describe(loop: Loop, run: RunState, scopes: list[dict[str, Any]], key: str) -> dict[str, Any]:
     """What a person is shown of the calls of a loop: the parameters as written, and filled in for the first passes."""
     del key

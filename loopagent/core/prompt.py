@@ -129,13 +129,15 @@ def _trimmed(parts: list[PromptPart]) -> tuple[PromptPart, ...]:
 def _variables(spec: AgentSpec, step_types: Collection[str]) -> dict[str, Any]:
     """What the system template may name."""
     steps = [STEP_TYPES[name] for name in sorted(step_types)]
-    shared = shared_shapes(steps)
+    usable = frozenset(step_types)
+    hidden = {key for one in steps for key in one.hidden(usable)}
+    shared = shared_shapes(steps, hidden)
     return {
         "agent": {"name": spec.name, "description": spec.description},
         "envelope": model_shape(LoopAgentResponse, only=reply_fields(spec)),
         "rules": (*RULES, *_plan_rules(spec)),
         "types": shared,
-        "steps": [_step(one, shared) for one in steps],
+        "steps": [_step(one, shared, hidden) for one in steps],
         "actions": [_call(spec, one) for one in usable_actions(spec)],
         "client_tools": [_call(spec, one) for one in usable_client_tools(spec)],
         "schema": ""
@@ -146,13 +148,20 @@ def _variables(spec: AgentSpec, step_types: Collection[str]) -> dict[str, Any]:
     }
 
 
-def _step(step: type[NextStep], shared: Collection[str]) -> dict[str, str]:
+def _step(step: type[NextStep], shared: Collection[str], hidden: Collection[str]) -> dict[str, str]:
     return {
         "name": step.type_name(),
         "doc": " ".join((step.__doc__ or "").split()),
-        "shape": model_shape(step, named=shared),
-        "example": json.dumps(step.example, ensure_ascii=False, separators=(",", ":")),
+        "shape": model_shape(step, named=shared, hidden=hidden),
+        "example": _example(step),
     }
+
+
+def _example(step: type[NextStep]) -> str:
+    """The example; one that has nothing but the step is given without the reply around it."""
+    alone = step.example.keys() <= {"taskComplete", "nextStep"} and step.type_name() != "Actions"
+    shown = step.example.get("nextStep", {}) if alone else step.example
+    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
 
 
 def _plan_rules(spec: AgentSpec) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ def model_shape(
     *,
     notes: bool = False,
     named: Collection[str] = (),
+    hidden: Collection[str] = (),
 ) -> str:
     """The shape of a wire type.
 
@@ -38,20 +39,23 @@ def model_shape(
         only: Top-level keys to show, in this order; None shows all.
         notes: One line a field, with its description behind it.
         named: Types that are written as their name, because they are declared elsewhere.
+        hidden: Keys that are left out, at any depth.
     """
     schema = _generated(model)
     if only is not None:
         schema = {**schema, "properties": {key: schema["properties"][key] for key in only}}
-    shape = _Shape(schema.get("$defs", {}), named=named)
+    shape = _Shape(schema.get("$defs", {}), named=named, hidden=hidden)
     return shape.lines(schema) if notes else shape.of(schema, 0)
 
 
-def shared_shapes(models: Collection[type[BaseModel]]) -> dict[str, str]:
+def shared_shapes(
+    models: Collection[type[BaseModel]], hidden: Collection[str] = ()
+) -> dict[str, str]:
     """The types that several models refer to, by name, so that a prompt writes each out once.
 
     A type that is only part of another shared one is written out there.
     """
-    schemas = [_generated(model) for model in models]
+    schemas = [_without(_generated(model), hidden) for model in models]
     defs: dict[str, Schema] = {}
     holders: Counter[str] = Counter()
     for schema in schemas:
@@ -73,6 +77,30 @@ def shared_shapes(models: Collection[type[BaseModel]]) -> dict[str, str]:
 def _generated(model: type[BaseModel]) -> Schema:
     """The generation schema of a type; made once, as types do not change, and not to be changed."""
     return flavour(model.model_json_schema(by_alias=True), GENERATED)
+
+
+def _without(schema: Schema, hidden: Collection[str]) -> Schema:
+    """The schema without the properties that are hidden, and without the types that nothing else refers to."""
+    if not hidden:
+        return schema
+    defs = {name: _cut(one, hidden) for name, one in schema.get("$defs", {}).items()}
+    own = _cut({key: one for key, one in schema.items() if key != "$defs"}, hidden)
+    used: set[str] = set()
+    todo = list(_references(own))
+    while todo:
+        name = todo.pop()
+        if name not in used:
+            used.add(name)
+            todo += _references(defs[name])
+    return {**own, "$defs": {name: one for name, one in defs.items() if name in used}}
+
+
+def _cut(schema: Schema, hidden: Collection[str]) -> Schema:
+    properties = schema.get("properties")
+    if not properties:
+        return schema
+    kept = {key: one for key, one in properties.items() if key not in hidden}
+    return {**schema, "properties": kept}
 
 
 def _references(schema: Any) -> Iterator[str]:
@@ -99,8 +127,14 @@ def schema_shape(schema: Schema) -> str:
 
 class _Shape:
     def __init__(
-        self, defs: dict[str, Schema], *, comments: bool = False, named: Collection[str] = ()
+        self,
+        defs: dict[str, Schema],
+        *,
+        comments: bool = False,
+        named: Collection[str] = (),
+        hidden: Collection[str] = (),
     ) -> None:
+        self._hidden = hidden
         self._defs = defs
         self._named = named
         self._comments = comments
@@ -158,14 +192,18 @@ class _Shape:
         properties: dict[str, Schema] = schema.get("properties") or {}
         if not properties:
             return "object" if depth else "{}"
-        members = [self._member(schema, key, one, depth + 1) for key, one in properties.items()]
+        members = [
+            self._member(schema, key, one, depth + 1)
+            for key, one in properties.items()
+            if key not in self._hidden
+        ]
         return "{" + ", ".join(members) + "}"
 
     def _member(self, schema: Schema, key: str, inner: Schema, depth: int) -> str:
         optional = "" if key in schema.get("required", ()) else "?"
         text = self.of(inner, depth)
         default = inner.get("default")
-        if default not in (None, "", [], {}):
+        if default:  # what is left out is false, zero or empty anyway
             text += f" = {json.dumps(default, ensure_ascii=False)}"
         note = " ".join(str(inner.get("description", "")).split()) if self._comments else ""
         return f"{key}{optional}: {text}" + (f" /* {note} */" if note else "")

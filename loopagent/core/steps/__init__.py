@@ -23,9 +23,10 @@ from loopagent.core.protocol.base import Wire
 
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.effects import Effect
-    from loopagent.core.facts import FactData
     from loopagent.core.outcome import Outcome
     from loopagent.core.state import MessageKind, RunState
 
@@ -120,6 +121,12 @@ class NextStep(Wire):
         """Whether an agent may use the type at all; the prompt names only these."""
         del agent
         return cls.runs
+
+    @classmethod
+    def hidden(cls, usable: Collection[str]) -> frozenset[str]:
+        """Keys that are of no use to an agent that may use only these types; the prompt leaves them out."""
+        del usable
+        return frozenset()
 
     @classmethod
     def shown(cls, agent: AgentSpec) -> bool:

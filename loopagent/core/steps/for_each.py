@@ -11,7 +11,7 @@ from loopagent.core.calls import too_many
 from loopagent.core.facts_loop import LoopProgress, LoopStarted
 from loopagent.core.hashing import json_hash
 from loopagent.core.json_values import is_array
-from loopagent.core.loop_body import body_of, check_body, describe
+from loopagent.core.loop_body import body_of, check_body, describe, hidden_bodies
 from loopagent.core.loop_report import KEPT, finished, keep_results, progress
 from loopagent.core.loops import Course, Rule, seen_payload
 from loopagent.core.paths import look_up, parse_path
@@ -21,6 +21,8 @@ from loopagent.core.steps import Done, NextStep, Wait
 
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.facts import FactData
     from loopagent.core.outcomes import Outcomes
@@ -34,7 +36,10 @@ SAMPLES: Final = 3
 
 
 class ForEach(NextStep):
-    """Do the same for every item of an array without being asked again."""
+    """Do the same for every item of an array without being asked again.
+
+    `outputMapping` puts parts of each result into the payload, as in `{"total": "rows[{{ index }}].total"}`.
+    """
 
     type: Literal["ForEach"]
     for_each: ForEachOperation
@@ -57,6 +62,11 @@ class ForEach(NextStep):
     def offered(cls, agent: AgentSpec) -> bool:
         """Only agents that have something to do with an item."""
         return bool(agent.actions)
+
+    @classmethod
+    def hidden(cls, usable: Collection[str]) -> frozenset[str]:
+        """Bodies that the agent has no other use for either."""
+        return hidden_bodies(usable)
 
     def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
         """Check collection, body and templates as a whole, and reserve the calls."""

@@ -8,7 +8,7 @@ from pydantic import PrivateAttr
 
 from loopagent.core.expression import Expression, Failure, parse
 from loopagent.core.facts_loop import LoopProgress, LoopStarted
-from loopagent.core.loop_body import body_of, check_body, describe
+from loopagent.core.loop_body import body_of, check_body, describe, hidden_bodies
 from loopagent.core.loop_report import KEPT, finished, keep_results, progress
 from loopagent.core.loops import Course, Rule, seen_payload
 from loopagent.core.problems import Problem
@@ -17,6 +17,8 @@ from loopagent.core.steps import Done, NextStep, Wait
 
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.facts import FactData
     from loopagent.core.outcomes import Outcomes
@@ -50,6 +52,11 @@ class While(NextStep):
     def offered(cls, agent: AgentSpec) -> bool:
         """Only agents that have something to do in a pass."""
         return bool(agent.actions)
+
+    @classmethod
+    def hidden(cls, usable: Collection[str]) -> frozenset[str]:
+        """Bodies that the agent has no other use for either."""
+        return hidden_bodies(usable)
 
     def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
         """Check condition, body and templates as a whole."""
