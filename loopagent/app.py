@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Self
 
 from loopagent import resources
@@ -36,6 +36,7 @@ from loopagent.intake import (
 from loopagent.intake import message as checked_message
 from loopagent.intake import payload as checked_payload
 from loopagent.ports import RequestRow, RunRow, Snapshot, Store
+from loopagent.redaction import Redactor, secrets_of
 from loopagent.registry import Registry
 from loopagent.runtime.attempts import RetryPolicy
 from loopagent.runtime.bus import Bus
@@ -59,8 +60,8 @@ class App:
         env: Where keys and defaults come from; default: the process environment.
         base_dir: What relative paths in model names are relative to.
         retry: How failed model calls are repeated.
-        structured: When models are held to the JSON Schema of a reply: `auto`, `on` or `off`; default: the
-            environment's `LOOPAGENT_STRUCTURED`, else `auto`.
+        structured: When models are held to the schema of a reply; default: `LOOPAGENT_STRUCTURED`, else `auto`.
+        secrets: Environment variables, beside the well-known ones, whose values are masked wherever they turn up.
         clock: Seconds since the epoch; tests give their own.
         recover: Whether to take up runs that an earlier process left in the middle.
     """
@@ -75,6 +76,7 @@ class App:
         base_dir: Path | None = None,
         retry: RetryPolicy | None = None,
         structured: StructuredMode | None = None,
+        secrets: Iterable[str] = (),
         clock: Callable[[], float] = time.time,
         recover: bool = True,
     ) -> None:
@@ -86,7 +88,8 @@ class App:
         self._recover = recover
         self._clock = clock
         self.bus = Bus()
-        self._invoker = Invoker()
+        self.redactor = Redactor(secrets_of(self.env, secrets))
+        self._invoker = Invoker(mask=self.redactor.mask)
         self._performer = Performer(
             store=self.store,
             bus=self.bus,
@@ -97,8 +100,9 @@ class App:
             clock=clock,
             retry=retry,
             schemas=Schemas(structured or structured_mode(self.env)),
+            redactor=self.redactor,
         )
-        self._leases = Leases(self.store, owner_name(secrets.token_hex(4)), clock)
+        self._leases = Leases(self.store, owner_name(token_hex(4)), clock)
         self.engine = Engine(
             store=self.store,
             performer=self._performer,
@@ -180,7 +184,7 @@ class App:
         known = self._registry.agent(agent)
         spec = with_plan_mode(with_limits(known.spec, limits), plan_mode)
         spec = with_client_tools(spec, client_tools, client)
-        run_id = f"run_{secrets.token_hex(8)}"
+        run_id = f"run_{token_hex(8)}"
         state = RunState(
             id=run_id,
             root_id=run_id,
@@ -266,11 +270,8 @@ class App:
         def decide(state: RunState) -> list[Event]:
             check_open(state)
             partial = self.engine.partial(run_id) if delivery == "steer" else ""
-            return [
-                MessagePosted(
-                    checked_message(text, state.spec), self._clock(), delivery, by, partial
-                )
-            ]
+            checked = checked_message(text, state.spec)
+            return [MessagePosted(checked, self._clock(), delivery, by, partial)]
 
         await self.engine.deliver(run_id, decide)
         return await self.get(run_id)

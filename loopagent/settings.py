@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 from pydantic.alias_generators import to_camel
 
 
@@ -27,3 +27,19 @@ class Settings(BaseModel):
 
     `auto`: where the server is known to take one; `on`: wherever it could; `off`: nowhere.
     """
+    secrets: tuple[str, ...] = ()
+    """Environment variables whose values are masked in results, events and logs, beside those of API keys."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least level of what `serve` logs."""
+    log_format: Literal["auto", "json", "plain"] = "auto"
+    """How `serve` logs: `auto` is plain in a terminal and JSON elsewhere."""
+
+    @field_validator("secrets", mode="before")
+    @classmethod
+    def _names(cls, value: Any) -> Any:
+        """The environment has one text for all names."""
+        return (
+            [one.strip() for one in value.split(",") if one.strip()]
+            if isinstance(value, str)
+            else value
+        )

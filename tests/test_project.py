@@ -204,8 +204,14 @@ def test_the_environment_of_the_process_counts_when_none_is_given(tmp_path: Path
         ('model = "a', "loopagent.toml:1:1: (file): not TOML"),
         ("\nx = ]", "loopagent.toml:2:5: (file): not TOML: Invalid value"),
         ("\nmodle = 'x'", "loopagent.toml:2:1: modle: unknown key; did you mean model?"),
-        ("\n\n  zzz = 1", "loopagent.toml:3:3: zzz: unknown key (known: db, model)"),
-        ("[table]\nx = 1", "loopagent.toml:1:2: table: unknown key (known: db, model)"),
+        (
+            "\n\n  zzz = 1",
+            "loopagent.toml:3:3: zzz: unknown key (known: db, logFormat, logLevel, model, secrets, structured)",
+        ),
+        (
+            "[table]\nx = 1",
+            "loopagent.toml:1:2: table: unknown key (known: db, logFormat, logLevel, model, secrets, structured)",
+        ),
         ("db = 5", "loopagent.toml:1:1: db: expected text, got number 5"),
         ("'mod l' = 5", 'loopagent.toml:1:1: ["mod l"]: unknown key; did you mean model?'),
         ('\n"mo\\u0064" = 1', "loopagent.toml:1:1: mod: unknown key"),

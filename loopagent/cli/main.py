@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from loopagent import resources
+from loopagent import logs, resources
 from loopagent.app import App
 from loopagent.cli import decide, manage, tools
 from loopagent.cli.output import out
@@ -103,7 +103,7 @@ def demo(
     out.print(
         '    -d \'{"agent": "order-analyst", "message": "Which orders are late, and in which region?"}\''
     )
-    tools.serve_forever(open_app(loaded, "memory://"), "127.0.0.1", port)
+    tools.serve_forever(open_app(loaded, "memory://", serving=True), "127.0.0.1", port)
 
 
 @cli.command()
@@ -115,7 +115,8 @@ def serve(
 ) -> None:
     """Serve the HTTP API of a project and run its agents in this process."""
     loaded = load_project(project)
-    tools.serve_forever(open_app(loaded, db or loaded.settings.db or "runs.db"), host, port)
+    app = open_app(loaded, db or loaded.settings.db or "runs.db", serving=True)
+    tools.serve_forever(app, host, port)
 
 
 @cli.command()
@@ -124,17 +125,33 @@ def init(folder: Annotated[Path, typer.Argument(help="Folder to make.")]) -> Non
     tools.make_project(folder)
 
 
-def open_app(project: Project, db: str | None, *, recover: bool = True) -> App:
-    """The app of a project, over a store that may be given as a file name."""
-    url = db or project.settings.db or "memory://"
-    return App(
+def open_app(
+    project: Project, db: str | None, *, recover: bool = True, serving: bool = False
+) -> App:
+    """The app of a project, over a store that may be given as a file name; the process logs without its secrets.
+
+    Args:
+        project: The project.
+        db: A file name or a store URL; None takes what the project says.
+        recover: Whether to take up runs that an earlier process left in the middle.
+        serving: Log as the project says; otherwise only warnings are shown, as plain lines.
+    """
+    settings = project.settings
+    url = db or settings.db or "memory://"
+    app = App(
         agents=project.agents.values(),
         store=url if "://" in url else f"sqlite:///{url}",
-        model=project.settings.model,
-        structured=project.settings.structured,
+        model=settings.model,
+        structured=settings.structured,
+        secrets=settings.secrets,
         base_dir=project.folder,
         recover=recover,
     )
+    if serving:
+        logs.set_up(mask=app.redactor.mask, level=settings.log_level, form=settings.log_format)
+    else:
+        logs.set_up(mask=app.redactor.mask, level="warning", form="plain")
+    return app
 
 
 def _payload(file: Path | None, settings: list[str]) -> Any:

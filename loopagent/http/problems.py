@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from http import HTTPStatus
 from typing import Any
 
@@ -13,9 +12,9 @@ from starlette.exceptions import HTTPException
 
 from loopagent.errors import RequestError, StoreError
 from loopagent.http.models import FieldError, Problem
+from loopagent.logs import log
 
 
-_LOG = logging.getLogger("loopagent")
 MEDIA_TYPE = "application/problem+json"
 CODES = {
     404: "not_found",
@@ -102,7 +101,7 @@ async def _http(_: Request, error: Exception) -> JSONResponse:
 
 
 async def _store(_: Request, error: Exception) -> JSONResponse:
-    _LOG.error("the store failed: %s", error)
+    log.error("store.failed", error)
     problem = Problem(
         title="Service Unavailable",
         status=503,
@@ -113,8 +112,8 @@ async def _store(_: Request, error: Exception) -> JSONResponse:
     return problem_response(problem)
 
 
-async def _bug(_: Request, error: Exception) -> JSONResponse:
-    _LOG.exception("a request failed", exc_info=error)
+async def _bug(request: Request, error: Exception) -> JSONResponse:
+    log.error("request.failed", error, method=request.method, path=request.url.path)
     problem = Problem(
         title="Internal Server Error",
         status=500,

@@ -42,7 +42,9 @@ def make_server(app: App, *, host: str, port: int, token: str | None = None) -> 
         create_api(app, token=token),
         host=host,
         port=port,
+        log_config=None,  # it speaks through the process's own log
         log_level="warning",
+        access_log=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
         server_header=False,
     )

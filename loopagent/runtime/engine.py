@@ -7,7 +7,6 @@ and committed together. A run that only waits has no task, no lease and nothing 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from loopagent.core.facts import public_event
 from loopagent.core.outcome import Outcome
 from loopagent.core.state import RunState
 from loopagent.errors import ConflictError, RequestError, StoreError
+from loopagent.logs import log
 from loopagent.ports import Commit, Store
 from loopagent.runtime.bus import Bus
 from loopagent.runtime.leases import Leases
@@ -25,7 +25,6 @@ from loopagent.runtime.live import Live
 from loopagent.runtime.perform import Performer, interrupted
 
 
-_LOG = logging.getLogger("loopagent")
 MAX_CONFLICTS = 20
 """How often a delivery reloads a run that somebody else moved on, before it gives up."""
 
@@ -314,13 +313,18 @@ class Engine:
             async with live.lock:
                 await self._apply(live, lambda _: [event])
 
+        what = {"run_id": live.run_id, "turn": live.state.turn, "effect_id": effect.id}
+        log.debug("effect.started", **what, kind=effect.kind)
         try:
             outcome = await self._performer.perform(live, effect, report)
         except Exception as error:  # a bug in an adapter must not leave the run hanging
-            _LOG.exception("effect %s of run %s broke", effect.id, live.run_id)
+            log.error("effect.broke", error, **what, kind=effect.kind)
             outcome = Outcome.failed(
                 "internal", f"{type(error).__name__} while performing {effect.kind}."
             )
+        ended = "effect.complete" if outcome.error is None else "effect.failed"
+        code = None if outcome.error is None else outcome.error.code
+        log.info(ended, **what, kind=effect.kind, code=code)
         if live.tasks.get(effect.id) is not asyncio.current_task():
             return None
         live.ready.append(Settled(effect.id, outcome, self._clock()))
@@ -336,8 +340,8 @@ class Engine:
             try:
                 if events:
                     await self._apply(live, lambda _: events)
-            except Exception:
-                _LOG.exception("run %s could not be saved; it is taken up again later", live.run_id)
+            except Exception as error:
+                log.error("run.not_saved", error, run_id=live.run_id, effect_id=effect_id)
                 await self._abandon(live)
                 return None
             finally:
@@ -356,7 +360,7 @@ class Engine:
         try:
             await self._leases.give_back(live)
         except StoreError:
-            _LOG.warning("the lease of run %s ends by itself", live.run_id)
+            log.warning("lease.not_released", run_id=live.run_id)
         live.idle.set()
 
     async def sweep(self, every_seconds: float = 10.0) -> None:
@@ -365,8 +369,8 @@ class Engine:
             await asyncio.sleep(every_seconds)
             try:
                 await self.recover()
-            except StoreError:
-                _LOG.exception("looking for runs to take up failed")
+            except StoreError as error:
+                log.error("runs.not_swept", error)
 
     def _rest(self, live: Live) -> None:
         """Tell whoever waits that the run does nothing now."""

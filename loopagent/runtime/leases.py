@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from loopagent.errors import StoreError
+from loopagent.logs import log
 
 
 if TYPE_CHECKING:
     from loopagent.ports import Store
     from loopagent.runtime.live import Live
-
-_LOG = logging.getLogger("loopagent")
 
 
 def owner_name(token: str) -> str:
@@ -88,8 +86,8 @@ class Leases:
             for run_id in list(self._held):
                 try:
                     await self._claim(run_id)
-                except StoreError:
-                    _LOG.exception("the lease of run %s could not be renewed", run_id)
+                except StoreError as error:
+                    log.error("lease.not_renewed", error, run_id=run_id)
 
     def drop(self, live: Live) -> None:
         """Give a lease back in the background; the run rests."""

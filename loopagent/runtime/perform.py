@@ -13,6 +13,7 @@ from loopagent.core.prompt import system_prompt, volatile_message
 from loopagent.core.text import clean_text
 from loopagent.errors import ModelError
 from loopagent.ports import ChatMessage, Model, ModelRequest, Usage
+from loopagent.redaction import Redactor, StreamRedactor
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask
 from loopagent.runtime.keep import kept
 from loopagent.runtime.partial import MessageStream
@@ -46,6 +47,7 @@ class Performer:
         clock: Callable[[], float],
         retry: RetryPolicy | None = None,
         schemas: Schemas | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -56,6 +58,8 @@ class Performer:
         self._clock = clock
         self._retry = retry or RetryPolicy()
         self._schemas = schemas or Schemas()
+        self._redactor = redactor or Redactor()
+        self._mask = self._redactor.mask
         self._models: dict[str, Model] = {}
         self._prompts: dict[str, str] = {}
         self._kinds: Mapping[type[Any], Callable[[Live, Any, Report], Awaitable[Outcome]]] = {
@@ -72,7 +76,9 @@ class Performer:
             return await self._kinds[type(effect)](live, effect, report)
         except ModelError as error:
             spent = [{"kind": error.kind, "usage": error.usage}] if error.usage else []
-            return Outcome.failed(error.kind, str(error)).with_value({"attempts": spent})
+            return Outcome.failed(error.kind, self._mask(str(error))).with_value(
+                {"attempts": spent}
+            )
 
     async def aclose(self) -> None:
         """Close the models that were opened."""
@@ -117,10 +123,13 @@ class Performer:
 
     async def _call_model(self, live: Live, effect: CallModel, report: Report) -> Outcome:
         state = live.state
-        stream = MessageStream()
+        stream, shown = MessageStream(), StreamRedactor(self._redactor)
 
         async def on_delta(text: str) -> None:
-            for field, piece in stream.feed(text):
+            for field, raw in stream.feed(text):
+                piece = shown.feed(field, raw)
+                if not piece:
+                    continue
                 live.partial += piece if field == "message" else ""
                 self._show(
                     live, effect.id, {"field": field, "text": piece, "attempt": stream.attempt}
@@ -128,8 +137,9 @@ class Performer:
 
         async def on_retry(notice: RetryNotice) -> None:
             stream.restart()
+            shown.restart()
             live.partial = ""
-            await report("model_retry", {"effect": effect.id, **_notice(notice)})
+            await report("model_retry", {"effect": effect.id, **_notice(notice, self._mask)})
 
         models = [
             self._schemas.held(self.open(name), state.spec, on_retry)
@@ -145,7 +155,7 @@ class Performer:
             timeout_seconds=None if effect.timeout_ms is None else effect.timeout_ms / 1000.0,
         )
         value = {
-            "text": clean_text(reply.text),
+            "text": self._mask(clean_text(reply.text)),
             "finish": reply.finish,
             "model": reply.model,
             "usage": _usage(reply.usage),
@@ -242,11 +252,11 @@ def interrupted(effect: RunAction) -> Outcome:
     return Outcome.failed(INTERRUPTED, text, may_have_run=True)
 
 
-def _notice(notice: RetryNotice) -> dict[str, Any]:
+def _notice(notice: RetryNotice, mask: Callable[[str], str]) -> dict[str, Any]:
     return {
         "attempt": notice.attempt,
         "kind": notice.kind,
-        "message": notice.message,
+        "message": mask(notice.message),
         "delayMs": round(notice.delay_seconds * 1000),
         "model": notice.model,
         "nextModel": notice.next_model,

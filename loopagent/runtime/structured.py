@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from loopagent.core.reply_schema import reply_schema
 from loopagent.errors import ConfigError, ModelError
+from loopagent.logs import log
 from loopagent.ports import ModelReply, ModelRequest, SchemaSupport
 from loopagent.runtime.attempts import RetryNotice
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from loopagent.ports import DeltaSink, Model
 
 
-_LOG = logging.getLogger("loopagent")
 StructuredMode = Literal["auto", "on", "off"]
 """When replies are held to a schema.
 
@@ -107,9 +106,7 @@ class _Held:
         reply = await self._model.generate(request, on_delta=on_delta)
         # It was the schema: without it the same request is accepted.
         self._refused.add(self.name)
-        _LOG.warning(
-            "%s refuses the JSON Schema of replies; it is asked without one now", self.name
-        )
+        log.warning("schema.refused", model=self.name, then="asked without a schema")
         return reply
 
     async def aclose(self) -> None:

@@ -76,11 +76,16 @@ def make_project(folder: Path) -> Path:
     return folder
 
 
+def log_of(db: Path) -> Path:
+    """Where the server of a database writes its log."""
+    return db.with_name(f"{db.name}.log")
+
+
 @contextmanager
 def serving(
     project: Path, db: Path, **env: str
 ) -> Iterator[tuple[httpx2.Client, subprocess.Popen[str]]]:
-    """A client of a server process; the process is stopped at the end."""
+    """A client of a server process; the process is stopped at the end. What it logs is in `log_of(db)`."""
     command = [
         sys.executable,
         "-m",
@@ -93,18 +98,19 @@ def serving(
         "--db",
         str(db),
     ]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, **env},
-    )
+    with log_of(db).open("w") as log:
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, **env},
+        )
     assert process.stdout is not None
     line = process.stdout.readline()
     found = re.search(r"http://\S+", line)
-    assert found is not None, line + process.stdout.read()
+    assert found is not None, line + log_of(db).read_text()
     client = httpx2.Client(base_url=found.group(), timeout=20)
     try:
         yield client, process

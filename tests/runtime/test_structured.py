@@ -155,7 +155,7 @@ async def test_a_provider_that_refuses_the_schema_is_asked_without_it_from_then_
     assert notice["kind"] == REFUSED
     assert notice["nextModel"] == agent.spec.model
     assert "without a JSON Schema" in notice["message"]
-    assert "refuses the JSON Schema" in caplog.text
+    assert "schema.refused" in caplog.text
 
 
 async def test_a_request_that_is_bad_without_a_schema_too_says_nothing_about_schemas() -> None:
