@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 from loopagent.core.action_spec import ActionSpec, CallSpec
 from loopagent.core.breaker import BreakerLimits
 from loopagent.core.client_tool_spec import ClientToolSpec, same_names
+from loopagent.core.shrink import ShrinkLimits
 
 
 Approval = Literal["auto", "ask", "never"]
@@ -112,6 +113,8 @@ class Limits(Spec):
     """Tasks on the scratchpad."""
     max_scratchpad_chars: int = Field(default=20_000, ge=100)
     """Length of the scratchpad notes."""
+    max_task_chars: int = Field(default=2_000, ge=10)
+    """Length of one task on the scratchpad: id, title and notes together."""
     max_refusals_in_a_row: int = Field(default=3, ge=1)
     """Refused replies in a row before the mistake limit is reached."""
     max_refusals: int = Field(default=10, ge=1)
@@ -136,6 +139,8 @@ class Limits(Spec):
     """Times in a row that read tools postpone a question or a completion."""
     breaker: BreakerLimits = BreakerLimits()
     """When failing actions are blocked."""
+    shrink: ShrinkLimits = ShrinkLimits()
+    """From when on the model is told that a change of the payload loses a lot."""
 
 
 class Completion(Spec):

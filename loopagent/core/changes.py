@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 def commit_payload(tx: Tx, change: PayloadChange) -> None:
     """Make a change of the payload the run's, and tell the model what was refused or looks like a loss."""
-    warnings = [*change.warnings, *suspicious(tx.state.payload, change.payload, change.patch)]
+    bounds = tx.state.spec.limits.shrink
+    losses = suspicious(tx.state.payload, change.payload, change.patch, bounds)
+    warnings = [*change.warnings, *losses]
     if change.patch:
         tx.state.payload = change.payload
         fact = PayloadChanged(patch=change.patch, warnings=warnings, refused=change.refused)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from loopagent.core.json_values import Json, is_array, is_object
 
@@ -25,33 +27,39 @@ TRACES: Final = re.compile(
 """What is left where a model was too lazy to repeat a text."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShrinkLimits:
+class ShrinkLimits(BaseModel):
     """From when on a loss is remarkable; shares are of what was there before, 0 to 1."""
 
-    text_share: float = 0.7
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+    )
+    text_share: float = Field(default=0.7, ge=0, le=1)
     """Share of its characters that a text loses."""
-    text_critical: float = 0.9
+    text_critical: float = Field(default=0.9, ge=0, le=1)
     """The same, for a critical loss."""
-    text_chars: int = 100
+    text_chars: int = Field(default=100, ge=0)
     """Shorter texts may shrink as they like."""
-    list_share: float = 0.5
+    list_share: float = Field(default=0.5, ge=0, le=1)
     """Share of its items that a list loses."""
-    list_critical: float = 0.8
+    list_critical: float = Field(default=0.8, ge=0, le=1)
     """The same, for a critical loss."""
-    keys_share: float = 0.5
+    keys_share: float = Field(default=0.5, ge=0, le=1)
     """Share of its keys that an object loses."""
-    keys_critical: float = 0.8
+    keys_critical: float = Field(default=0.8, ge=0, le=1)
     """The same, for a critical loss."""
-    top_share: float = 0.3
+    top_share: float = Field(default=0.3, ge=0, le=1)
     """Share of its keys that the payload itself loses."""
-    top_keys: int = 5
+    top_keys: int = Field(default=5, ge=0)
     """A payload with no more keys may lose them like any object."""
-    removed_chars: int = 50
+    removed_chars: int = Field(default=50, ge=0)
     """Size, as JSON, of something removed that is worth a word."""
-    max_depth: int = 10
+    max_depth: int = Field(default=10, ge=0)
     """Levels below the root that are looked at."""
-    max_warnings: int = 20
+    max_warnings: int = Field(default=20, ge=0)
     """Most warnings about one change; further ones are only counted."""
 
 

@@ -149,6 +149,7 @@ def _stage_scratchpad(state: RunState, change: dict[str, Any] | None, staged: St
         change,
         max_tasks=bounds.max_scratchpad_tasks,
         max_notes_chars=bounds.max_scratchpad_chars,
+        max_task_chars=bounds.max_task_chars,
     )
     staged.scratchpad = pad
     staged.warnings.extend(warnings)

@@ -540,3 +540,28 @@ def _perform(play: Play, operation: str) -> None:
             return
     if play.state.asks and operation in play.state.asks[0].decisions:
         play.answer(operation, feedback="f")
+
+
+def test_the_length_of_a_task_is_a_limit() -> None:
+    task = {"id": "1", "title": "t" * 30, "status": "pending"}
+    reply = {**ASK, "scratchpad": {"taskList": {"upsert": [task]}}}
+    assert Play().reply(reply).state.scratchpad.tasks[0].title == "t" * 30
+    strict = Play(agent(limits=Limits(max_task_chars=20))).reply(reply)
+    assert strict.state.scratchpad.tasks == ()
+    assert "31 characters, 20 are allowed" in strict.said
+
+
+def test_when_a_loss_is_remarkable_is_a_limit() -> None:
+    change = {"updateElements": {"text": "x" * 40}}
+    step = act(("work", {"item": 1}), payloadChangeRequest=change)
+    told = "shrank from 60 to 40 characters"
+
+    def warnings(**limits: Any) -> str:
+        play = Play(agent(limits=Limits.model_validate(limits)), payload={"text": "x" * 60})
+        return str(play.reply(step).last("payload.changed")["warnings"])
+
+    assert told not in warnings()
+    assert told not in warnings(shrink={"textChars": 50})
+    assert told in warnings(shrink={"textChars": 50, "textShare": 0.3})
+    with pytest.raises(ValueError, match="less than or equal to 1"):
+        Limits.model_validate({"shrink": {"listShare": 50}})
