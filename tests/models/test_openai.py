@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -12,56 +10,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopagent.errors import ConfigError, ModelError
-from loopagent.models.http import HttpSettings, SseReader
+from loopagent.errors import ModelError
+from loopagent.models.http import SseReader
 from loopagent.models.openai import ChatCollector, OpenAIModel, object_rooted, usage_of
-from loopagent.ports import ChatMessage, ModelReply, ModelRequest
+from loopagent.ports import ChatMessage, ModelRequest
 from tests.fakes.provider import FakeProvider
 from tests.fakes.wire import REPLY, Said
+from tests.models.wires import KEY, OPENAI, both
 
 
 pytestmark = pytest.mark.anyio
-KEY = "plain-secret-42"
-FAST = HttpSettings(idle_seconds=0.4, first_token_seconds=0.6, wait_seconds=0.4, drain_seconds=0.2)
 REQUEST = ModelRequest(
     system="Answer in JSON.",
     messages=[ChatMessage("user", "Ahoj"), ChatMessage("user", "state")],
     cache_key="run-1",
 )
-both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-
-
-async def ask(
-    provider: FakeProvider,
-    scenario: str,
-    *,
-    stream: bool,
-    request: ModelRequest = REQUEST,
-    raw: bool = False,
-    **options: Any,
-) -> tuple[ModelReply, list[str]]:
-    """One attempt, and the pieces that the listener got."""
-    options = {"api_key": KEY, "settings": FAST, **options}
-    url = provider.raw_url if raw else provider.url
-    model = OpenAIModel(f"test:{scenario}", scenario, url, **options)
-    pieces: list[str] = []
-    try:
-        reply = await model.generate(request, on_delta=pieces.append if stream else None)
-    finally:
-        await model.aclose()
-    return reply, pieces
-
-
-async def fail(provider: FakeProvider, scenario: str, *, stream: bool, **more: Any) -> ModelError:
-    with pytest.raises(ModelError) as caught:
-        await ask(provider, scenario, stream=stream, **more)
-    assert KEY not in str(caught.value)
-    return caught.value
 
 
 @both
 async def test_a_reply(provider: FakeProvider, *, stream: bool) -> None:
-    reply, pieces = await ask(provider, "ok", stream=stream)
+    reply, pieces = await OPENAI.ask(provider, "ok", stream=stream)
     assert (reply.text, reply.finish, reply.model) == (REPLY, "stop", "ok")
     assert "".join(pieces) == (REPLY if stream else "")
     assert len(pieces) == (len(Said().pieces) if stream else 0)
@@ -74,7 +42,7 @@ async def test_a_reply(provider: FakeProvider, *, stream: bool) -> None:
 @both
 async def test_what_is_sent(provider: FakeProvider, *, stream: bool) -> None:
     request = replace(REQUEST, max_output_tokens=500, temperature=0.5)
-    await ask(provider, "ok", stream=stream, request=request)
+    await OPENAI.ask(provider, "ok", stream=stream, request=request)
     streaming = {"stream": True, "stream_options": {"include_usage": True}}
     assert provider.bodies("ok") == [
         {
@@ -93,7 +61,7 @@ async def test_what_is_sent(provider: FakeProvider, *, stream: bool) -> None:
 
 
 async def test_without_a_key_none_is_sent(provider: FakeProvider) -> None:
-    await ask(provider, "ok", stream=False, api_key=None)
+    await OPENAI.ask(provider, "ok", stream=False, api_key=None)
     assert "authorization" not in provider.seen[0].headers
 
 
@@ -149,244 +117,17 @@ def test_how_json_is_asked_for(
 
 @both
 async def test_reasoning_is_kept_apart(provider: FakeProvider, *, stream: bool) -> None:
-    reply, pieces = await ask(provider, "reasoning", stream=stream)
+    reply, pieces = await OPENAI.ask(provider, "reasoning", stream=stream)
     assert (reply.text, reply.reasoning) == (REPLY, "Let me think.")
     assert reply.usage.reasoning_tokens == 12
     assert "think" not in "".join(pieces)
 
 
-@both
-async def test_cached_tokens(provider: FakeProvider, *, stream: bool) -> None:
-    reply, _ = await ask(provider, "cached", stream=stream)
-    assert (reply.usage.input_tokens, reply.usage.cached_tokens) == (120, 100)
-
-
-@both
-async def test_null_details_are_no_trouble(provider: FakeProvider, *, stream: bool) -> None:
-    reply, _ = await ask(provider, "nulls", stream=stream)
-    assert (reply.usage.input_tokens, reply.usage.cached_tokens) == (120, 0)
-
-
-@both
-@pytest.mark.parametrize(
-    ("scenario", "finish", "text"),
-    [
-        ("length", "length", '{"taskComplete": fal'),
-        ("filter", "content_filter", ""),
-        ("refusal", "refusal", ""),
-        ("empty", "stop", ""),
-    ],
-)
-async def test_endings(
-    provider: FakeProvider, scenario: str, finish: str, text: str, *, stream: bool
-) -> None:
-    reply, _ = await ask(provider, scenario, stream=stream)
-    assert (reply.finish, reply.text) == (finish, text)
-    assert reply.refusal == ("I cannot help with that." if scenario == "refusal" else None)
-
-
-@both
-@pytest.mark.parametrize(
-    ("scenario", "kind", "status", "wait"),
-    [
-        ("rl-forever", "rate_limit", 429, 1.0),
-        ("rl-long", "rate_limit", 429, 120.0),
-        ("rl-ms", "rate_limit", 429, 1.5),
-        ("rl-quota", "quota", 429, None),
-        ("e500", "server", 500, None),
-        ("e529", "server", 529, None),
-        ("auth", "auth", 401, None),
-        ("echo", "bad_request", 400, None),
-        ("e400", "bad_request", 400, None),
-        ("ctx", "context_window", 400, None),
-        ("filter-400", "content_filter", 400, None),
-        ("gone", "not_found", 404, None),
-        ("moved", "config", 307, None),
-        ("html", "bad_response", None, None),
-        ("error-in-ok", "server", None, None),
-        ("badjson", "bad_response", None, None),
-        ("nochoices", "bad_response", None, None),
-        ("broken", "server", None, None),
-    ],
-)
-async def test_faults(
-    provider: FakeProvider,
-    scenario: str,
-    kind: str,
-    status: int | None,
-    wait: float | None,
-    *,
-    stream: bool,
-) -> None:
-    error = await fail(provider, scenario, stream=stream)
-    assert (error.kind, error.status, error.retry_after_seconds) == (kind, status, wait)
-    assert len(provider.bodies(scenario)) == 1, "an attempt is one request"
-
-
-async def test_a_date_to_come_back_at(provider: FakeProvider) -> None:
-    error = await fail(provider, "rl-date", stream=False)
-    assert error.retry_after_seconds is not None
-    assert 0 < error.retry_after_seconds <= 2
-
-
-@pytest.mark.parametrize("scenario", ["auth", "echo"])
-async def test_no_key_in_any_message(provider: FakeProvider, scenario: str) -> None:
-    error = await fail(provider, scenario, stream=False)
-    assert "sk-test" not in str(error)
-    assert "[redacted]" in str(error)
-
-
-async def test_a_page_instead_of_an_api_is_told_as_such(provider: FakeProvider) -> None:
-    error = await fail(provider, "html", stream=True)
-    assert "(an HTML page) Sign in Welcome" in str(error)
-
-
-@pytest.mark.parametrize(
-    ("scenario", "kind"),
-    [
-        ("cut", "connection"),
-        ("eof", "truncated_stream"),
-        ("sse-err", "server"),
-        ("badjson", "bad_response"),
-        ("stall", "timeout"),
-    ],
-)
-async def test_a_stream_that_breaks_keeps_what_had_arrived(
-    provider: FakeProvider, scenario: str, kind: str
-) -> None:
-    error = await fail(provider, scenario, stream=True)
-    assert error.kind == kind
-    assert error.partial
-    assert REPLY.startswith(error.partial)
-
-
-async def test_a_reset_in_the_middle(provider: FakeProvider) -> None:
-    error = await fail(provider, "rst", stream=True, raw=True)
-    assert error.kind == "connection"
-    assert REPLY.startswith(error.partial)
-    assert error.partial
-
-
-@both
-async def test_a_reset_before_any_answer(provider: FakeProvider, *, stream: bool) -> None:
-    error = await fail(provider, "rst0", stream=stream, raw=True)
-    assert (error.kind, error.partial) == ("connection", "")
-
-
-async def test_nobody_listens_at_the_address(provider: FakeProvider) -> None:
-    model = OpenAIModel("test:x", "x", "http://127.0.0.1:1/v1", KEY, settings=FAST)
-    with pytest.raises(ModelError) as caught:
-        await model.generate(REQUEST)
-    assert caught.value.kind == "connection"
-    assert provider.seen == []
-
-
-async def test_a_broken_stream_keeps_the_usage_it_reported(provider: FakeProvider) -> None:
-    error = await fail(provider, "nochoices", stream=True)
-    assert error.usage["input_tokens"] == 120
-
-
-async def test_no_end_mark_is_no_trouble(provider: FakeProvider) -> None:
-    reply, _ = await ask(provider, "nodone", stream=True)
-    assert (reply.text, reply.usage.output_tokens) == (REPLY, 30)
-
-
 async def test_a_complete_reply_does_not_wait_for_a_server_that_dawdles(
     provider: FakeProvider,
 ) -> None:
-    reply, _ = await ask(provider, "late-end", stream=True)
+    reply, _ = await OPENAI.ask(provider, "late-end", stream=True)
     assert (reply.text, reply.finish, reply.usage.input_tokens) == (REPLY, "stop", 0)
-
-
-async def test_a_server_that_never_says_why_it_ended_can_be_tolerated(
-    provider: FakeProvider,
-) -> None:
-    provider.say(Said(finish=""), Said(finish=""))
-    error = await fail(provider, "script", stream=True)
-    assert error.kind == "truncated_stream"
-    reply, _ = await ask(provider, "script", stream=True, finish_required=False)
-    assert (reply.text, reply.finish) == (REPLY, "unknown")
-    error = await fail(provider, "eof", stream=True, finish_required=False)
-    assert error.kind == "truncated_stream", "neither reason nor end mark"
-
-
-@both
-async def test_a_server_that_hangs(provider: FakeProvider, *, stream: bool) -> None:
-    error = await fail(provider, "hang", stream=stream)
-    assert error.kind == "timeout"
-
-
-async def test_keep_alives_do_not_keep_a_silent_model_alive(provider: FakeProvider) -> None:
-    error = await fail(provider, "keepalive", stream=True)
-    assert error.kind == "timeout"
-    assert "0.6 s" in str(error)
-
-
-async def test_a_slow_stream_is_no_fault(provider: FakeProvider) -> None:
-    started = time.monotonic()
-    reply, pieces = await ask(provider, "slow", stream=True)
-    assert "".join(pieces) == reply.text == REPLY
-    assert reply.first_token_ms is not None
-    assert reply.first_token_ms < 1000 * (time.monotonic() - started) / 2, (
-        "pieces come as they arrive"
-    )
-
-
-async def test_a_slow_whole_reply_is_no_fault(provider: FakeProvider) -> None:
-    reply, _ = await ask(provider, "slow-whole", stream=False)
-    assert reply.text == REPLY
-
-
-async def test_a_server_that_ignores_the_wish_for_a_stream(provider: FakeProvider) -> None:
-    reply, pieces = await ask(provider, "no-stream", stream=True)
-    assert (reply.text, pieces) == (REPLY, [REPLY])
-
-
-@both
-async def test_a_reply_too_large(provider: FakeProvider, *, stream: bool) -> None:
-    small = replace(FAST, max_reply_bytes=100 if not stream else 50_000)
-    error = await fail(provider, "flood" if stream else "ok", stream=stream, settings=small)
-    assert error.kind == "bad_response"
-    assert "longer than" in str(error)
-
-
-async def test_cancelling_hangs_up(provider: FakeProvider) -> None:
-    arrived = asyncio.Event()
-    model = OpenAIModel("test:stall", "stall", provider.url, KEY)
-    task = asyncio.ensure_future(model.generate(REQUEST, on_delta=lambda _: arrived.set()))
-    await asyncio.wait_for(arrived.wait(), 3)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert await asyncio.to_thread(provider.wait_for_disconnect, "stall")
-    await model.aclose()
-
-
-async def test_a_sink_may_be_asynchronous(provider: FakeProvider) -> None:
-    pieces: list[str] = []
-
-    async def sink(text: str) -> None:
-        await asyncio.sleep(0)
-        pieces.append(text)
-
-    model = OpenAIModel("test:ok", "ok", provider.url)
-    await model.generate(REQUEST, on_delta=sink)
-    await model.aclose()
-    assert "".join(pieces) == REPLY
-
-
-async def test_halves_of_a_character_are_put_together(provider: FakeProvider) -> None:
-    text = "0123456\ud83d" + "\ude00 ž end"
-    provider.say(Said(text), Said(text))
-    reply, pieces = await ask(provider, "script", stream=True)
-    assert reply.text == "".join(pieces) == "0123456😀 ž end"
-    assert all(piece.isprintable() for piece in pieces)
-    assert (await ask(provider, "script", stream=False))[0].text == reply.text
-
-
-async def test_a_failure_whose_body_breaks_off_keeps_its_status(provider: FakeProvider) -> None:
-    error = await fail(provider, "cut-500", stream=False)
-    assert (error.kind, error.status) == ("server", 500)
 
 
 def test_a_gateway_that_tells_the_cost() -> None:
@@ -402,22 +143,6 @@ def test_content_in_typed_parts() -> None:
         {"choices": [{"message": {"content": [*parts, {"type": "text", "text": "b"}]}}]}
     )
     assert collector.text == "ab"
-
-
-async def test_connections_are_kept(provider: FakeProvider) -> None:
-    model = OpenAIModel("test:ok", "ok", provider.url, KEY)
-    replies = await asyncio.gather(*(model.generate(REQUEST) for _ in range(20)))
-    assert {one.text for one in replies} == {REPLY}
-    await model.aclose()
-    assert (await model.generate(REQUEST)).text == REPLY, "it opens again when it is needed again"
-    await model.aclose()
-
-
-@pytest.mark.parametrize("key", ["two words", "line\nbreak", "ключ"])
-def test_a_key_that_cannot_be_sent_is_not_shown(key: str) -> None:
-    with pytest.raises(ConfigError, match="openai:x") as caught:
-        OpenAIModel("openai:x", "x", api_key=key)
-    assert key not in str(caught.value)
 
 
 EVENTS = ['{"a": "ž😀"}', "one\ntwo", "[DONE]", "", " padded"]
