@@ -281,7 +281,18 @@ def test_parameters_come_as_an_object_or_as_its_text() -> None:
 
 
 def test_other_parameters_are_a_problem_and_never_a_crash() -> None:
-    for given_ in ("[1]", "x", 5, [], True, '{"a": NaN}', '{"a": 1, "a": 2}', DEEP, '{"a":' + DEEP):
+    for given_ in (
+        "[1]",
+        "x",
+        5,
+        [],
+        True,
+        '{"a": NaN}',
+        '{"a": 1, "a": 2}',
+        '{"a": 1, "a": true}',
+        DEEP,
+        '{"a":' + DEEP,
+    ):
         wrong = refused(step("Actions", actions=[{"name": "a", "params": given_}]))
         assert list(wrong) == ["nextStep.actions[0].params"]
 

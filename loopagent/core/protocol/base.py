@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, ClassVar, Final, cast
 
 from pydantic import (
@@ -19,6 +18,8 @@ from pydantic_core import PydanticCustomError
 
 from loopagent.core.flavours import FREE_OBJECT, Mark
 from loopagent.core.problems import Fault
+from loopagent.core.strict import DuplicateKeyError
+from loopagent.core.text import decode_json
 
 
 def wire_name(field: str) -> str:
@@ -83,30 +84,11 @@ class OpenWire(Wire):
         return {**known, **(self.model_extra or {})}
 
 
-def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object from JSON members; for `json.loads(object_pairs_hook=…)`.
-
-    Raises:
-        ValueError: A key stands twice with different values.
-    """
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found and found[key] != value:
-            raise ValueError(key)
-        found[key] = value
-    return found
-
-
-def _no_constant(text: str) -> None:
-    """Refuse NaN and the infinities, which Python reads and JSON does not know."""
-    raise ValueError(text)
-
-
 def decoded(text: str) -> Any:
     """Read JSON text; anything else is given back as it came."""
     try:
-        return json.loads(text, object_pairs_hook=distinct_keys, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
+        return decode_json(text)
+    except (ValueError, DuplicateKeyError):
         return text
 
 
