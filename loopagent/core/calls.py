@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 def call_action(
-    run: RunState, name: str, params: dict[str, Any], key: str, *, batch: str = ""
+    run: RunState,
+    name: str,
+    params: dict[str, Any],
+    key: str,
+    *,
+    batch: str = "",
+    whole: bool = False,
 ) -> RunAction:
     """The effect that calls an action.
 
@@ -25,6 +31,7 @@ def call_action(
         params: Parameters, checked.
         key: Where in the turn.
         batch: Key of the approval that this call shares with others; empty for one of its own.
+        whole: Whether the engine needs all of the result, however long.
     """
     action = run.spec.action(name)
     return RunAction(
@@ -35,6 +42,7 @@ def call_action(
         repeatable=action.repeatable if action else False,
         on_unknown=action.on_unknown if action else "report",
         batch=batch,
+        whole=whole,
     )
 
 

@@ -91,13 +91,13 @@ def _decided_at(call: Call) -> str:
 
 def _ask_or_refuse(tx: Tx, call: Call) -> bool:
     """Put the request for a call that needs one; True when the call was refused instead."""
-    step, spec = tx.state.step, tx.state.spec
+    spec = tx.state.spec
     known = _spec_of(spec, call)
     held = policy.allowed(tx.state, known.effects, name=known.name) if known else None
     if held is not None:
         return _reject(tx, call, policy.CODE, held.message, "policy")
     key = _decided_at(call)
-    decision = step.decisions.get(key) if step else None
+    decision = _decision(tx, call)
     if decision is not None:
         return decision["decision"] == "reject" and _refused_by_person(tx, call, decision)
     if known is None or spec.approval_of(known) != "ask":
@@ -112,6 +112,15 @@ def _ask_or_refuse(tx: Tx, call: Call) -> bool:
     if request.id not in tx.state.pending:
         ask(tx, request, f"{key}.ask")
     return False
+
+
+def _decision(tx: Tx, call: Call) -> dict[str, Any] | None:
+    """What a person decided on a call: on this one, as after a crash, else on all that it shares an approval with."""
+    step = tx.state.step
+    if step is None:
+        return None
+    own = step.decisions.get(call.id.partition(":")[2])
+    return own or step.decisions.get(_decided_at(call))
 
 
 def _refused_by_person(tx: Tx, call: Call, decision: dict[str, Any]) -> bool:
@@ -170,8 +179,7 @@ C = TypeVar("C", RunAction, CallClientTool)
 
 def _as_approved(tx: Tx, call: C) -> C:
     """The call with the parameters that a person approved, where they edited them."""
-    step = tx.state.step
-    decision = step.decisions.get(_decided_at(call)) if step else None
+    decision = _decision(tx, call)
     if decision is None or decision.get("edited") is None:
         return call
     return replace(call, params=decision["edited"])

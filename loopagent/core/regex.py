@@ -58,8 +58,6 @@ def compile_pattern(source: str, *, ignore_case: bool = False) -> Pattern | str:
     except SchemaError as error:
         reason = str(error).strip().splitlines()[-1].strip().removeprefix("error: ")
         return f"not a pattern that can be searched for: {reason}"
-    except UnicodeError:
-        return "not a pattern that can be searched for: it holds half a character"
 
 
 def _parts(source: str) -> int:

@@ -2,38 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from loopagent.core.effects import RunAction
+from loopagent.core.calls import call_action
 from loopagent.core.params import check_params
-from loopagent.core.pipeline.walker import Bounds, MakeCall, Room
+from loopagent.core.pipeline.walker import Bounds, MakeCall, Room, Spot
 from loopagent.core.problems import Problem
+from loopagent.core.protocol.stages import LetStage, MapStage, ToolStage
 
 
 if TYPE_CHECKING:
-    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.effects import RunAction
+    from loopagent.core.protocol.pipeline import AgentPipelineRequest
+    from loopagent.core.protocol.stages import Stage
     from loopagent.core.state import RunState
 
 
-def maker(spec: AgentSpec, turn: int) -> MakeCall:
-    """What makes the effects of calls in a turn; their results come back whole, for the next stage to read."""
+def maker(run: RunState, batch: Callable[[Spot], str]) -> MakeCall:
+    """What makes the effects of calls; their results come back whole, for the next stage to read.
 
-    def make(action: str, params: dict[str, Any], key: str) -> RunAction | list[Problem]:
-        known = spec.action(action)
+    Args:
+        run: The run.
+        batch: Key of the approval that a call shares with others; empty for one of its own.
+    """
+
+    def make(action: str, params: dict[str, Any], spot: Spot) -> RunAction | list[Problem]:
+        known = run.spec.action(action)
         if known is None:
             return [Problem("", f"there is no action {action}")]
         ready, problems, _ = check_params(known.parameters, params, "with")
-        return problems or RunAction(
-            id=f"{turn}:{key}",
-            action=action,
-            params=ready,
-            timeout_ms=known.timeout_ms,
-            repeatable=known.repeatable,
-            on_unknown=known.on_unknown,
-            whole=True,
-        )
+        if problems:
+            return problems
+        return call_action(run, action, ready, spot.key, batch=batch(spot), whole=True)
 
     return make
+
+
+def tool_at(request: AgentPipelineRequest, place: str) -> ToolStage | None:
+    """The call that stands at a place of a request, such as `2.0`."""
+    stages: list[Stage] = request.steps
+    stage: Stage | None = None
+    for index in place.split("."):
+        if not index.isdecimal() or int(index) >= len(stages):
+            return None
+        stage = stages[int(index)]
+        if isinstance(stage, MapStage):
+            stages = stage.map.do
+        elif isinstance(stage, LetStage):
+            stages = stage.let.value
+    return stage if isinstance(stage, ToolStage) else None
 
 
 def bounds_of(run: RunState) -> Bounds:
@@ -42,6 +60,7 @@ def bounds_of(run: RunState) -> Bounds:
     return Bounds(
         max_entries=limits.max_pipeline_entries,
         window=limits.max_concurrency,
+        in_a_row=limits.breaker.in_a_row,
         max_bytes=limits.max_pipeline_bytes,
         room=_room(run),
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from loopagent.core import policy
+from loopagent.core.calls import too_many
 from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
 from loopagent.core.pipeline.paths import read_path
@@ -141,13 +142,8 @@ def _tools(stages: list[Stage], *, maps: bool) -> Iterator[ToolStage]:
 
 def _reserve(found: _Findings, run: RunState, steps: list[Stage], path: str) -> None:
     """Count the calls that are sure to be made; those of a `map` are counted when its entries are known."""
-    for name, times in Counter(one.tool for one in _tools(steps, maps=False)).items():
-        action = found.allowed.get(name)
-        if action is None or action.max_calls is None:
-            continue
-        left = action.max_calls - run.calls.get(name, 0)
-        if times > left:
-            found.add(path, f"{name} may be called {left} more time(s)", f"{times} calls")
+    asked = Counter(one.tool for one in _tools(steps, maps=False))
+    found.problems += too_many(run, asked, path)
 
 
 def _line(

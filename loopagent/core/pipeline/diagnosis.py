@@ -9,7 +9,7 @@ from typing import Any, Final
 from loopagent.core.facts import FactData
 from loopagent.core.facts_pipeline import PipelineCompleted, PipelineStarted, PipelineStep
 from loopagent.core.json_values import is_array, is_object
-from loopagent.core.pipeline.trace import NOTHING, Failed, Ran, Value, calls_of
+from loopagent.core.pipeline.trace import NOT_STARTED, NOTHING, Failed, Ran, Value, calls_of
 from loopagent.core.pipeline.values import describe, excerpt, is_degenerate, keys_of, rows_of
 from loopagent.core.protocol.pipeline import AgentPipelineRequest
 from loopagent.core.protocol.stages import LetStage, Stage, ToolStage
@@ -76,8 +76,12 @@ def _flow(trace: Sequence[Ran]) -> str:
 
 def _misses(index: int, ran: Ran) -> str:
     total = len(ran.value) if is_array(ran.value) else 0
-    shown = [f"entry {at}: {failure}" for at, failure in ran.misses[:SHOWN_MISSES]]
-    more = [f"and {len(ran.misses) - SHOWN_MISSES} more"] if len(ran.misses) > SHOWN_MISSES else []
+    tried = [(at, one) for at, one in ran.misses if one.code != NOT_STARTED]
+    shown = [f"entry {at}: {failure}" for at, failure in tried[:SHOWN_MISSES]]
+    more = [f"and {len(tried) - SHOWN_MISSES} more"] if len(tried) > SHOWN_MISSES else []
+    if len(tried) < len(ran.misses):
+        first, why = ran.misses[len(tried)]
+        more.append(f"from entry {first} on none was started: {why}")
     what = (
         f"{len(ran.misses)} of {total} entries of steps[{index}] ({ran.label}) failed and are null"
     )
@@ -103,13 +107,13 @@ def _sample(entries: list[Any]) -> str:
     return f"their fields are {keys_of(fields)}"
 
 
-def started(request: AgentPipelineRequest, key: str) -> tuple[tuple[str, FactData], ...]:
+def started(request: AgentPipelineRequest) -> PipelineStarted:
     """What is told when a pipeline begins."""
-    return ((key, PipelineStarted(label=label_of(request), stages=len(request.steps))),)
+    return PipelineStarted(label=label_of(request), stages=len(request.steps))
 
 
 def ended(end: Value | Failed, key: str, preview_chars: int) -> tuple[tuple[str, FactData], ...]:
-    """What is told when a pipeline has ended: each stage that ran, then the whole."""
+    """What is told when a pipeline has ended: each stage that ran, then the whole, each with its key."""
     told: list[tuple[str, FactData]] = []
     for index, ran in enumerate(end.trace):
         step = PipelineStep(

@@ -23,6 +23,8 @@ ENGINE_CODES: Final = frozenset(
     }
 )
 """Codes of failures that no call is the reason of."""
+NOT_STARTED: Final = "not_started"
+"""Code of entries of a `map` that were not started because the ones before kept failing."""
 NOTHING: Final = object()
 """Stands for the data before the first stage that gives any."""
 

@@ -10,12 +10,17 @@ from typing import Any, Final
 from loopagent.core.hashing import canonical_json
 from loopagent.core.json_values import is_array, is_object
 from loopagent.core.problems import path_text
+from loopagent.core.schema_check import too_deep
 
 
 MAX_NUMBER_CHARS: Final = 40
 """Longest text that is read as a number, in characters."""
 WHOLE_BELOW: Final = 1e15
 """Size below which a float without a fraction is written as a whole number."""
+MAX_BITS: Final = 13_000
+"""Largest whole number that is made, in bits; Python writes numbers of a little more."""
+MAX_LEVELS: Final = 100
+"""Deepest nesting of JSON that is read out of text."""
 SHOWN_KEYS: Final = 8
 """Most keys of an object that a message lists."""
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
@@ -38,7 +43,8 @@ def number_of(value: Any) -> int | float | None:
 def total_of(numbers: list[int | float]) -> int | float | None:
     """Add numbers as they are written, so that 0.1 and 0.2 make 0.3; None when the sum is no number."""
     if all(isinstance(one, int) for one in numbers):
-        return sum(numbers)
+        whole = sum(numbers)
+        return whole if int(whole).bit_length() <= MAX_BITS else None
     total = Decimal(0)
     for one in numbers:
         total = _EXACT.add(total, Decimal(repr(one)))
@@ -101,14 +107,19 @@ def decoded(value: Any) -> Any:
     if not isinstance(value, str) or value.lstrip()[:1] not in {"{", "["}:
         return value
     try:
-        found = json.loads(value, parse_constant=_refuse)
+        found = json.loads(value, parse_constant=_refuse, parse_float=_number)
     except (ValueError, RecursionError):
         return value
-    return found if isinstance(found, (dict, list)) else value
+    return value if too_deep(found, MAX_LEVELS) else found
 
 
 def _refuse(text: str) -> Any:
     raise ValueError(text)
+
+
+def _number(text: str) -> float:
+    number = _finite(float(text))
+    return _refuse(text) if number is None else number
 
 
 def rows_of(value: Any) -> Any:

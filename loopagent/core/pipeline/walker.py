@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from loopagent.core.effects import RunAction
 from loopagent.core.outcome import Outcome
+from loopagent.core.pipeline.fuse import Fuse
 from loopagent.core.pipeline.moment import Moment, moment_at
 from loopagent.core.pipeline.trace import NOTHING, Call, Failed, Failure, Memo, Needs, Ran, Value
 from loopagent.core.pipeline.values import decoded, size_of
@@ -31,8 +32,37 @@ from loopagent.core.protocol.stages import (
 from loopagent.core.template import Template, compile_template
 
 
-MakeCall: TypeAlias = Callable[[str, dict[str, Any], str], "RunAction | list[Problem]"]
-"""(action, parameters, key) → the effect, or what is wrong with the parameters."""
+AHEAD: Final = 4
+"""How many windows an entry of a `map` may be ahead of the first one that has not ended."""
+
+
+class Spot(NamedTuple):
+    """Where a stage stands.
+
+    Args:
+        key: Where in the turn, entries of maps included; the key of a call.
+        place: Where in the request, as in `2.0`: the same for all entries of a map.
+        depth: How many maps are around it.
+        entries: How many entries the innermost of them has.
+    """
+
+    key: str
+    place: str = ""
+    depth: int = 0
+    entries: int = 1
+
+    def stage(self, index: int) -> Spot:
+        """The stage of a number, here."""
+        place = f"{self.place}.{index}" if self.place else str(index)
+        return self._replace(key=f"{self.key}.{index}", place=place)
+
+    def entry(self, index: int, entries: int) -> Spot:
+        """The inside of this stage, a map, for one entry."""
+        return Spot(f"{self.key}.{index}", self.place, self.depth + 1, entries)
+
+
+MakeCall: TypeAlias = Callable[[str, dict[str, Any], Spot], "RunAction | list[Problem]"]
+"""(action, parameters, where) → the effect, or what is wrong with the parameters."""
 Room: TypeAlias = Callable[[str, str], "int | None"]
 """(action, key of a `map` that wants to begin) → calls left for it; None when they are not counted."""
 
@@ -50,12 +80,14 @@ class Bounds:
     Args:
         max_entries: Most entries of a `map`.
         window: Most calls under way at a time.
+        in_a_row: Failures of an action in a row after which a `map` starts no further entries.
         max_bytes: Most bytes of results, as JSON, that are kept until the pipeline ends.
         room: How often an action may still be called.
     """
 
     max_entries: int = 1_000
     window: int = 8
+    in_a_row: int = 5
     max_bytes: int = 4_000_000
     room: Room = unbounded
 
@@ -91,7 +123,7 @@ def walk(
     if root is None or root.bound != scope:
         root = memo.ran[key] = Ran("", None, NOTHING, bound=dict(scope))
     walker = _Walker(results, call, bounds or Bounds(), moment_at(at), memo)
-    trace = tuple(walker.line(request.steps, key, root, scope, "steps"))
+    trace = tuple(walker.line(request.steps, Spot(key), root, scope, "steps"))
     if trace and trace[-1].error is not None:
         return Failed(trace[-1].error, trace)
     if len(trace) == len(request.steps):
@@ -119,7 +151,6 @@ class _Walker:
         self.templates = memo.templates
         self.needs: list[RunAction] = []
         self.size_bytes = 0
-        self.maps = 0
 
     def over(self) -> Failure | None:
         """The failure of holding too much, if it does."""
@@ -130,12 +161,12 @@ class _Walker:
         return Failure("", text, "max_pipeline_bytes")
 
     def line(
-        self, stages: list[Stage], key: str, base: Ran, scope: Mapping[str, Any], name: str
+        self, stages: list[Stage], spot: Spot, base: Ran, scope: Mapping[str, Any], name: str
     ) -> list[Ran]:
         """Run stages one after another, up to the first that fails or cannot be run yet."""
         ran: list[Ran] = []
         for index, stage in enumerate(stages):
-            one = self._stage(stage, f"{key}.{index}", base, scope)
+            one = self._stage(stage, spot.stage(index), base, scope)
             if one is None:
                 break
             if one.error is not None:
@@ -159,14 +190,14 @@ class _Walker:
         self.size_bytes += known.size_bytes
         return known
 
-    def _stage(self, stage: Stage, key: str, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
-        known = self._known(key, base)
+    def _stage(self, stage: Stage, spot: Spot, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
+        known = self._known(spot.key, base)
         if known is None:
             run = _RUN.get(type(stage))
-            given = (stage, key, base, scope)
+            given = (stage, spot, base, scope)
             known = self._operate(stage, base) if run is None else run(self, *given)
             if known is not None:
-                self.memo[key] = known
+                self.memo[spot.key] = known
         return known
 
     def _operate(self, stage: StageBase, base: Ran) -> Ran:
@@ -175,7 +206,7 @@ class _Walker:
             return Ran(stage.verb, base, None, error=Failure("", value.message))
         return Ran(stage.verb, base, value)
 
-    def tool(self, stage: ToolStage, key: str, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
+    def tool(self, stage: ToolStage, spot: Spot, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
         names = scope if base.value is NOTHING else {**scope, "$": base.value}
         filled = self._template(stage).fill(names, where="with")
         problems = [str(one) for one in filled.problems]
@@ -184,15 +215,15 @@ class _Walker:
         params: dict[str, Any] = filled.value
         if stage.pipe_into is not None:
             params = {**params, stage.pipe_into: base.value}
-        effect = self.call(stage.tool, params, key)
+        effect = self.call(stage.tool, params, spot)
         if not isinstance(effect, RunAction):
             text = "; ".join(str(one) for one in effect)
             return Ran(stage.tool, base, None, error=Failure("", text, "invalid_params"))
-        outcome = self.results.get(key)
+        outcome = self.results.get(spot.key)
         if outcome is None:
             self.needs.append(effect)
             return None
-        return self._called(stage, base, Call(key, effect.action, effect.params, outcome))
+        return self._called(stage, base, Call(spot.key, effect.action, effect.params, outcome))
 
     def _template(self, stage: ToolStage) -> Template:
         known = self.templates.get(id(stage))
@@ -211,9 +242,9 @@ class _Walker:
         self.size_bytes += size
         return Ran(stage.tool, base, decoded(value), (call,), size_bytes=size)
 
-    def let(self, stage: LetStage, key: str, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
+    def let(self, stage: LetStage, spot: Spot, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
         body = stage.let
-        inner = self.line(body.value, key, base, scope, "value")
+        inner = self.line(body.value, spot, base, scope, "value")
         if not _complete(inner, body.value):
             return None
         last = inner[-1]
@@ -221,55 +252,60 @@ class _Walker:
         made = _joined(f"let {body.name}", base, inner)
         return replace(made, value=base.value, bound=bound, error=last.error)
 
-    def each(self, stage: MapStage, key: str, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
+    def each(self, stage: MapStage, spot: Spot, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
         """Run the body for every entry; without `continueOnError` a window at a time, and none after a failed one.
 
-        Whole windows make what was called independent of the order in which calls settle.
+        Whole windows, and bounds on how far ahead entries start, make what is called independent of the order
+        in which calls settle.
         """
         entries = as_wanted("list", "map", base.value)
-        refused = self._unfit(stage.map, key, entries)
+        refused = self._unfit(stage.map, spot, entries)
         if refused is not None:
             return Ran("map", base, None, error=refused)
         window = self.bounds.window
         strict = not stage.map.continue_on_error
         found: list[Ran] = []
         waiting = False
-        self.maps += 1
+        fuse = Fuse(self.bounds.in_a_row, ahead=AHEAD * window)
         for index, entry in enumerate(entries):
             if strict and index % window == 0 and (waiting or _failed(found[-window:])):
                 break
-            one = self._entry(stage.map, f"{key}.{index}", base, {**scope, stage.map.as_: entry})
+            one = fuse.blown(index, base)
+            if one is None:
+                inside = spot.entry(index, len(entries))
+                one = self._entry(stage.map, inside, base, {**scope, stage.map.as_: entry})
+                fuse.saw(index, one)
             waiting = waiting or one is None
             found += [] if one is None else [one]
-            if waiting and len(self.needs) >= window:
+            if waiting and (len(self.needs) >= window or fuse.is_far(index + 1)):
                 break
-        self.maps -= 1
         return None if waiting else _mapped(base, found, strict=strict)
 
-    def _unfit(self, body: MapBody, key: str, entries: Any) -> Failure | None:
+    def _unfit(self, body: MapBody, spot: Spot, entries: Any) -> Failure | None:
         if isinstance(entries, Refusal):
             return Failure("", entries.message)
         count, most = len(entries), self.bounds.max_entries
         if count > most:
             text = f"{count} entries, and at most {most} are allowed; put where or first before map"
             return Failure("", text, "max_entries")
-        if self.maps:
+        if spot.depth:
             return None
         for action, times in calls_per_entry(body.do).items():
-            left = self.bounds.room(action, key)
+            left = self.bounds.room(action, spot.key)
             if left is not None and times * count > left:
                 text = f"{times * count} calls of {action} would be needed and {left} are left"
                 return Failure("", text, "max_calls")
         return None
 
-    def _entry(self, body: MapBody, key: str, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
+    def _entry(self, body: MapBody, spot: Spot, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
+        key = spot.key
         known = self._known(key, base)
         if known is not None:
             return known
         start = self.memo.get(f"{key}.")
         if start is None or start.base is not base:
             start = self.memo[f"{key}."] = Ran("", base, scope[body.as_])
-        inner = self.line(body.do, key, start, scope, "do")
+        inner = self.line(body.do, spot, start, scope, "do")
         if not _complete(inner, body.do):
             return None
         made = self.memo[key] = _joined("", base, inner)

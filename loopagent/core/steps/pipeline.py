@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import PrivateAttr
 
 from loopagent.core.effects import KeepValue
+from loopagent.core.loops import seen_payload
 from loopagent.core.outcome import Outcome
-from loopagent.core.paths import rules_of
+from loopagent.core.outcomes import Outcomes
 from loopagent.core.pipeline import diagnosis
-from loopagent.core.pipeline.calls import bounds_of, maker, under_way
+from loopagent.core.pipeline.calls import bounds_of, maker, tool_at, under_way
 from loopagent.core.pipeline.checker import check_pipeline
 from loopagent.core.pipeline.trace import (
     ENGINE_CODES,
@@ -22,7 +23,7 @@ from loopagent.core.pipeline.trace import (
     Value,
     calls_of,
 )
-from loopagent.core.pipeline.walker import walk
+from loopagent.core.pipeline.walker import Spot, walk
 from loopagent.core.protocol.pipeline import AgentPipelineRequest
 from loopagent.core.results import STORED, call_result
 from loopagent.core.steps import Done, MadeCall, NextStep, Wait
@@ -30,6 +31,7 @@ from loopagent.core.steps import Done, MadeCall, NextStep, Wait
 
 if TYPE_CHECKING:
     from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.facts import FactData
     from loopagent.core.problems import Problem
     from loopagent.core.state import RunState
 
@@ -37,6 +39,10 @@ KEY: Final = "pipe"
 """Prefix of the keys of its calls."""
 KEPT: Final = "pipe.keep"
 """Key of the effect that stores a long last value."""
+BATCH: Final = "pipe.all."
+"""Start of the keys of approvals that all entries of a `map` share; the place of the call follows."""
+SAMPLES: Final = 3
+"""Filled-in parameters that such an approval shows."""
 NAMES: Final = frozenset({"payload"})
 """Names that templates may use from the start."""
 
@@ -83,29 +89,23 @@ class Pipeline(NextStep):
         )
         same = checked is self.pipeline
         return (
-            self if same else type(self)(type="Pipeline", pipeline=checked),
+            self if same else self.model_copy(update={"pipeline": checked}),
             problems,
             warnings,
         )
 
-    def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
+    def opened(self, run: RunState) -> tuple[FactData, ...]:
+        """The pipeline begins."""
+        del run
+        return (diagnosis.started(self.pipeline),)
+
+    def resume(self, run: RunState, results: Outcomes) -> Wait | Done:
         """Walk it from the start with what is known: ask for the next calls, or hand out the last value."""
-        step = run.step
-        move = walk(
-            self.pipeline,
-            scope=self._names(run),
-            key=KEY,
-            results=results,
-            call=maker(run.spec, run.turn),
-            bounds=bounds_of(run),
-            at=step.began_at if step else run.clock,
-            memo=self._memo,
-        )
+        move = self._walk(run, results)
         if isinstance(move, Needs):
             late = _late(run)
             if late is None:
-                begun = bool(results) or under_way(run, KEY)
-                return Wait(move.effects, () if begun else diagnosis.started(self.pipeline, KEY))
+                return Wait(move.effects)
             move = Failed(late, move.trace)
         if under_way(run, KEY):
             return Wait(())
@@ -113,14 +113,54 @@ class Pipeline(NextStep):
             self._failed(run, move) if isinstance(move, Failed) else self._ended(run, move, results)
         )
 
+    def abandon(self, run: RunState, results: Outcomes) -> Done | None:
+        """How far it came."""
+        trace = self._walk(run, results).trace
+        return self._failed(run, Failed(Failure("", "the run ended", "cancelled"), trace))
+
+    def batch(self, run: RunState, key: str) -> dict[str, Any]:
+        """What a person approves for all entries of a `map`: the call as written, and the first ones filled in."""
+        place = key.removeprefix(BATCH)
+        tool = tool_at(self.pipeline, place)
+        shown: list[dict[str, Any]] = []
+        passes = 1
+
+        def batch_of(spot: Spot) -> str:
+            nonlocal passes
+            passes = spot.entries if spot.place == place else passes
+            return _batch(spot)
+
+        results = run.step.results if run.step else Outcomes()
+        move = self._walk(run, results, batch_of)
+        if isinstance(move, Needs):
+            shown = [one.params for one in move.effects if one.batch == key]
+        return {
+            "params": (tool.with_ if tool else None) or {},
+            "first": shown[:SAMPLES],
+            "passes": passes,
+        }
+
+    def _walk(
+        self, run: RunState, results: Outcomes, batch: Callable[[Spot], str] | None = None
+    ) -> Value | Failed | Needs:
+        return walk(
+            self.pipeline,
+            scope=self._names(run),
+            key=KEY,
+            results=results,
+            call=maker(run, batch or _batch),
+            bounds=bounds_of(run),
+            at=run.step.began_at if run.step else run.clock,
+            memo=self._memo,
+        )
+
     def _names(self, run: RunState) -> dict[str, Any]:
         """What templates see besides what the stages name: the payload, as far as the model may read it."""
         if self._scope is None or self._scope[0] is not run.payload:
-            seen = rules_of(run.spec.payload.read).filter(run.payload)
-            self._scope = (run.payload, {"payload": seen})
+            self._scope = (run.payload, {"payload": seen_payload(run, run.payload)})
         return self._scope[1]
 
-    def _ended(self, run: RunState, end: Value, results: Mapping[str, Outcome]) -> Wait | Done:
+    def _ended(self, run: RunState, end: Value, results: Outcomes) -> Wait | Done:
         outcome = results.get(KEPT) or Outcome.done(end.value)
         if KEPT not in results and _is_long(outcome, run.spec.limits.max_result_chars):
             return Wait((KeepValue(f"{run.turn}:{KEPT}", end.value),))
@@ -134,11 +174,6 @@ class Pipeline(NextStep):
     def _done(self, run: RunState, end: Value | Failed, outcome: Outcome) -> Done:
         entry = call_result(1, diagnosis.label_of(self.pipeline), outcome)
         note = diagnosis.note_on(end)
-        told = diagnosis.ended(end, KEY, run.spec.limits.max_pipeline_preview_chars)
-        if not (
-            run.step and run.step.results
-        ):  # it ended at its first look, so nothing was told yet
-            told = (*diagnosis.started(self.pipeline, KEY), *told)
         return Done(
             calls=tuple(
                 MadeCall(one.action, one.params, one.outcome) for one in calls_of(end.trace)
@@ -146,8 +181,13 @@ class Pipeline(NextStep):
             results=({**entry, "note": note} if note else entry,),
             progress=isinstance(end, Value),
             failed=isinstance(end, Failed) and end.failure.code in ENGINE_CODES,
-            facts=told,
+            facts=diagnosis.ended(end, KEY, run.spec.limits.max_pipeline_preview_chars),
         )
+
+
+def _batch(spot: Spot) -> str:
+    """Calls for the entries of a `map` are approved together; inside another `map` their number is not known yet."""
+    return f"{BATCH}{spot.place}" if spot.depth == 1 else ""
 
 
 def _is_long(outcome: Outcome, max_chars: int) -> bool:
