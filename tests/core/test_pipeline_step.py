@@ -246,6 +246,19 @@ def test_today_is_the_day_the_pipeline_began() -> None:
     assert entry(play)["result"] == 1
 
 
+def test_maps_inside_maps_stay_within_the_calls_that_may_run_side_by_side() -> None:
+    each = {"map": {"as": "x", "do": [{"tool": "work", "with": {"item": "{{x}}"}}]}}
+    body = {"do": [{"tool": "work", "with": {"item": "{{item}}"}}, each]}
+    play = Play(agent(limits=Limits(max_concurrency=3))).reply(pipe(LIST, {"map": body}))
+    play.settle("pipe.0", [0, 1, 2, 3])
+    most = 0
+    while calls := pending(play, RunAction):
+        most = max(most, len(calls))
+        play.settle(calls[0], 1 if calls[0].count(".") > 3 else [1, 2, 3, 4])
+    assert most == 3
+    assert entry(play)["result"] == [[1] * 4] * 4
+
+
 def test_a_cancelled_pipeline_starts_nothing_more() -> None:
     play = Play().reply(pipe(LIST, EACH)).settle("pipe.0", rows(20))
     play.settle("pipe.1.3.0", 1).cancel()

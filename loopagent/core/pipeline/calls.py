@@ -84,6 +84,13 @@ def _begun(run: RunState, key: str) -> bool:
     return run.step is not None and any(one.startswith(prefix) for one in run.step.results)
 
 
+def startable(run: RunState, effects: tuple[RunAction, ...]) -> tuple[RunAction, ...]:
+    """Those calls of a pipeline that fit beside what is under way; the others are asked for later."""
+    room = run.spec.limits.max_concurrency - len(run.pending)
+    fresh = [one for one in effects if one.id not in run.pending]
+    return tuple(fresh[: max(0, room)])
+
+
 def under_way(run: RunState, key: str) -> bool:
     """Whether calls of a pipeline are pending."""
     return any(one.startswith(f"{run.turn}:{key}.") for one in run.pending)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from loopagent.core.pipeline.trace import NOT_STARTED, Failure, Ran
 
 
@@ -27,13 +29,14 @@ class Fuse:
         self._stop_at: int | None = None
         self._reason = ""
 
-    def saw(self, index: int, ran: Ran | None) -> None:
-        """Take note of how an entry ended; None when it has not."""
-        if ran is None or index != self._seen:
-            return
-        self._seen += 1
-        if self._stop_at is not None:
-            return
+    def follow(self, found: Sequence[Ran | None]) -> None:
+        """Look at the entries that have joined the row; None stands for one that has not ended."""
+        while self._seen < len(found) and (ran := found[self._seen]) is not None:
+            self._seen += 1
+            if self._stop_at is None:
+                self._look(ran)
+
+    def _look(self, ran: Ran) -> None:
         for call in ran.calls:
             error = call.outcome.error
             if call.outcome.ok:
@@ -41,7 +44,7 @@ class Fuse:
                 continue
             times = self._failed[call.action] = self._failed.get(call.action, 0) + 1
             if times >= self._in_a_row or (error is not None and error.fatal):
-                self._stop_at = index + 1 + self._ahead
+                self._stop_at = self._seen + self._ahead
                 self._reason = f"{call.action} failed {times} time(s) in a row"
 
     def blown(self, index: int, base: Ran) -> Ran | None:

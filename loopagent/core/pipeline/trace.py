@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from loopagent.core.effects import RunAction
 from loopagent.core.outcome import Outcome
-from loopagent.core.template import Template
 
 
 ENGINE_CODES: Final = frozenset(
@@ -64,8 +63,8 @@ class Failure:
 class Ran:
     """How a stage ended, or the stages inside a `map` for one entry.
 
-    `base` is how that which came before ended; two looks at a pipeline may share what has the same base and the
-    same outcomes. `bound` are names for later stages, `misses` the entries of a `map` that failed, by position.
+    `base` is how that which came before ended; what has the same base is the same. `bound` are names for later
+    stages, `misses` the entries of a `map` that failed, by position.
     """
 
     label: str
@@ -76,17 +75,6 @@ class Ran:
     error: Failure | None = None
     misses: tuple[tuple[int, Failure], ...] = ()
     size_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Memo:
-    """What earlier looks at one pipeline found; only a shortcut, and never stored.
-
-    `ran` is by key, `templates` by the identity of a stage, so a memo goes with one request object.
-    """
-
-    ran: dict[str, Ran] = field(default_factory=dict[str, Ran])
-    templates: dict[int, Template] = field(default_factory=dict[int, Template])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from loopagent.core.effects import RunAction
 from loopagent.core.outcome import Outcome
 from loopagent.core.pipeline.fuse import Fuse
+from loopagent.core.pipeline.memo import Entries, Memo
 from loopagent.core.pipeline.moment import Moment, moment_at
-from loopagent.core.pipeline.trace import NOTHING, Call, Failed, Failure, Memo, Needs, Ran, Value
+from loopagent.core.pipeline.trace import NOTHING, Call, Failed, Failure, Needs, Ran, Value
 from loopagent.core.pipeline.values import decoded, size_of
 from loopagent.core.pipeline.verbs import Refusal, as_wanted, operate
 from loopagent.core.problems import Problem
@@ -109,7 +110,7 @@ def walk(
         request: The pipeline, checked and with its names resolved.
         scope: Names that its templates may use.
         key: Prefix of the keys of its calls, such as `pipe` or `each.3.pipe`.
-        results: What is known, by key; keys of others may be among them.
+        results: What is known, by key; keys of others may be among them. Only `Outcomes` make use of a memo.
         call: Makes the effect of a call.
         bounds: How much it may do.
         at: The moment it began, in seconds since the epoch; `today` and `now` in its conditions.
@@ -119,6 +120,7 @@ def walk(
         Its last value, its failure, or the calls it needs.
     """
     memo = Memo() if memo is None else memo
+    memo.turn_to(results)
     root = memo.ran.get(key)
     if root is None or root.bound != scope:
         root = memo.ran[key] = Ran("", None, NOTHING, bound=dict(scope))
@@ -147,8 +149,7 @@ class _Walker:
         self.call = call
         self.bounds = bounds
         self.moment = moment
-        self.memo = memo.ran
-        self.templates = memo.templates
+        self.memo = memo
         self.needs: list[RunAction] = []
         self.size_bytes = 0
 
@@ -179,25 +180,16 @@ class _Walker:
             scope = scope if one.bound is None else {**scope, **one.bound}
         return ran
 
-    def _known(self, key: str, base: Ran) -> Ran | None:
-        """What an earlier walk found here, if everything it rests on is still the same."""
-        known = self.memo.get(key)
-        if known is None or known.base is not base:
-            return None
-        for call in known.calls:
-            if self.results.get(call.key) is not call.outcome:
-                return None
-        self.size_bytes += known.size_bytes
-        return known
-
     def _stage(self, stage: Stage, spot: Spot, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
-        known = self._known(spot.key, base)
-        if known is None:
+        known = self.memo.ran.get(spot.key)
+        if known is not None and known.base is base:
+            self.size_bytes += known.size_bytes
+        else:
             run = _RUN.get(type(stage))
             given = (stage, spot, base, scope)
             known = self._operate(stage, base) if run is None else run(self, *given)
             if known is not None:
-                self.memo[spot.key] = known
+                self.memo.ran[spot.key] = known
         return known
 
     def _operate(self, stage: StageBase, base: Ran) -> Ran:
@@ -207,28 +199,39 @@ class _Walker:
         return Ran(stage.verb, base, value)
 
     def tool(self, stage: ToolStage, spot: Spot, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
-        names = scope if base.value is NOTHING else {**scope, "$": base.value}
-        filled = self._template(stage).fill(names, where="with")
-        problems = [str(one) for one in filled.problems]
-        if problems:
-            return Ran(stage.tool, base, None, error=Failure("", "; ".join(problems), "template"))
-        params: dict[str, Any] = filled.value
-        if stage.pipe_into is not None:
-            params = {**params, stage.pipe_into: base.value}
-        effect = self.call(stage.tool, params, spot)
-        if not isinstance(effect, RunAction):
-            text = "; ".join(str(one) for one in effect)
-            return Ran(stage.tool, base, None, error=Failure("", text, "invalid_params"))
+        """Call an action, or take what the call brought."""
+        base_then, effect = self.memo.asked.get(spot.key, (None, None))
+        if effect is None or base_then is not base:
+            made = self._effect(stage, spot, base, scope)
+            if isinstance(made, Failure):
+                return Ran(stage.tool, base, None, error=made)
+            effect = made
+            self.memo.asked[spot.key] = (base, effect)
         outcome = self.results.get(spot.key)
         if outcome is None:
             self.needs.append(effect)
             return None
         return self._called(stage, base, Call(spot.key, effect.action, effect.params, outcome))
 
+    def _effect(
+        self, stage: ToolStage, spot: Spot, base: Ran, scope: Mapping[str, Any]
+    ) -> RunAction | Failure:
+        names = scope if base.value is NOTHING else {**scope, "$": base.value}
+        filled = self._template(stage).fill(names, where="with")
+        if filled.problems:
+            return Failure("", "; ".join(map(str, filled.problems)), "template")
+        params: dict[str, Any] = filled.value
+        if stage.pipe_into is not None:
+            params = {**params, stage.pipe_into: base.value}
+        effect = self.call(stage.tool, params, spot)
+        if isinstance(effect, RunAction):
+            return effect
+        return Failure("", "; ".join(map(str, effect)), "invalid_params")
+
     def _template(self, stage: ToolStage) -> Template:
-        known = self.templates.get(id(stage))
+        known = self.memo.templates.get(id(stage))
         if known is None:
-            known = self.templates[id(stage)] = compile_template(stage.with_ or {})
+            known = self.memo.templates[id(stage)] = compile_template(stage.with_ or {})
         return known
 
     def _called(self, stage: ToolStage, base: Ran, call: Call) -> Ran:
@@ -258,28 +261,36 @@ class _Walker:
         Whole windows, and bounds on how far ahead entries start, make what is called independent of the order
         in which calls settle.
         """
-        entries = as_wanted("list", "map", base.value)
-        refused = self._unfit(stage.map, spot, entries)
-        if refused is not None:
-            return Ran("map", base, None, error=refused)
-        window = self.bounds.window
+        values = as_wanted("list", "map", base.value)
+        known = self.memo.maps.get(spot.key)
+        if known is None or known.base is not base:
+            refused = self._unfit(stage.map, spot, values)
+            if refused is not None:
+                return Ran("map", base, None, error=refused)
+            fuse = Fuse(self.bounds.in_a_row, ahead=AHEAD * self.bounds.window)
+            known = self.memo.maps[spot.key] = Entries(base, fuse, [None] * len(values))
+        self.size_bytes += known.size_bytes
+        run = _EachEntry(self, stage.map, spot, scope, values)
+        known.open = [index for index in known.open if not run.entry(known, index)]
+        while known.next < len(values) and self._may_start(stage.map, known):
+            known.next += 1
+            if not run.entry(known, known.next - 1):
+                known.open.append(known.next - 1)
         strict = not stage.map.continue_on_error
-        found: list[Ran] = []
-        waiting = False
-        fuse = Fuse(self.bounds.in_a_row, ahead=AHEAD * window)
-        for index, entry in enumerate(entries):
-            if strict and index % window == 0 and (waiting or _failed(found[-window:])):
-                break
-            one = fuse.blown(index, base)
-            if one is None:
-                inside = spot.entry(index, len(entries))
-                one = self._entry(stage.map, inside, base, {**scope, stage.map.as_: entry})
-                fuse.saw(index, one)
-            waiting = waiting or one is None
-            found += [] if one is None else [one]
-            if waiting and (len(self.needs) >= window or fuse.is_far(index + 1)):
-                break
-        return None if waiting else _mapped(base, found, strict=strict)
+        found = [one for one in known.found[: known.next] if one is not None]
+        if known.open or (known.next < len(values) and not (strict and _failed(found))):
+            return None
+        return _mapped(base, found, strict=strict)
+
+    def _may_start(self, body: MapBody, known: Entries) -> bool:
+        """Whether the next entry may begin; without `continueOnError` only with a whole window after a good one."""
+        window = self.bounds.window
+        if known.open and (len(self.needs) >= window or known.fuse.is_far(known.next)):
+            return False
+        if body.continue_on_error or known.next % window:
+            return True
+        before = known.found[max(0, known.next - window) : known.next]
+        return all(one is not None and one.error is None for one in before)
 
     def _unfit(self, body: MapBody, spot: Spot, entries: Any) -> Failure | None:
         if isinstance(entries, Refusal):
@@ -297,19 +308,38 @@ class _Walker:
                 return Failure("", text, "max_calls")
         return None
 
-    def _entry(self, body: MapBody, spot: Spot, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
-        key = spot.key
-        known = self._known(key, base)
-        if known is not None:
-            return known
-        start = self.memo.get(f"{key}.")
+    def entry(self, body: MapBody, spot: Spot, base: Ran, scope: Mapping[str, Any]) -> Ran | None:
+        """Run the body of a `map` for one entry."""
+        memo, key = self.memo.ran, f"{spot.key}."
+        start = memo.get(key)
         if start is None or start.base is not base:
-            start = self.memo[f"{key}."] = Ran("", base, scope[body.as_])
+            start = memo[key] = Ran("", base, scope[body.as_])
         inner = self.line(body.do, spot, start, scope, "do")
         if not _complete(inner, body.do):
             return None
-        made = self.memo[key] = _joined("", base, inner)
-        return made
+        self.memo.forget(spot.key, len(body.do))
+        return _joined("", base, inner)
+
+
+class _EachEntry(NamedTuple):
+    """The body of a `map`, ready to run for any of its entries."""
+
+    walker: _Walker
+    body: MapBody
+    spot: Spot
+    scope: Mapping[str, Any]
+    values: list[Any]
+
+    def entry(self, known: Entries, index: int) -> bool:
+        """Run it for one entry; whether that has ended."""
+        ran = known.fuse.blown(index, known.base)
+        if ran is None:
+            spot = self.spot.entry(index, len(self.values))
+            scope = {**self.scope, self.body.as_: self.values[index]}
+            ran = self.walker.entry(self.body, spot, known.base, scope)
+        if ran is not None:
+            known.ended(index, ran)
+        return ran is not None
 
 
 def _complete(ran: list[Ran], stages: list[Stage]) -> bool:

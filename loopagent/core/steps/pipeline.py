@@ -12,13 +12,13 @@ from loopagent.core.loops import seen_payload
 from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.pipeline import diagnosis
-from loopagent.core.pipeline.calls import bounds_of, maker, tool_at, under_way
+from loopagent.core.pipeline.calls import bounds_of, maker, startable, tool_at, under_way
 from loopagent.core.pipeline.checker import check_pipeline
+from loopagent.core.pipeline.memo import Memo
 from loopagent.core.pipeline.trace import (
     ENGINE_CODES,
     Failed,
     Failure,
-    Memo,
     Needs,
     Value,
     calls_of,
@@ -105,7 +105,7 @@ class Pipeline(NextStep):
         if isinstance(move, Needs):
             late = _late(run)
             if late is None:
-                return Wait(move.effects)
+                return Wait(startable(run, move.effects))
             move = Failed(late, move.trace)
         if under_way(run, KEY):
             return Wait(())
@@ -131,7 +131,7 @@ class Pipeline(NextStep):
             return _batch(spot)
 
         results = run.step.results if run.step else Outcomes()
-        move = self._walk(run, results, batch_of)
+        move = self._walk(run, results, batch_of, Memo())
         if isinstance(move, Needs):
             shown = [one.params for one in move.effects if one.batch == key]
         return {
@@ -141,7 +141,11 @@ class Pipeline(NextStep):
         }
 
     def _walk(
-        self, run: RunState, results: Outcomes, batch: Callable[[Spot], str] | None = None
+        self,
+        run: RunState,
+        results: Outcomes,
+        batch: Callable[[Spot], str] | None = None,
+        memo: Memo | None = None,
     ) -> Value | Failed | Needs:
         return walk(
             self.pipeline,
@@ -151,7 +155,7 @@ class Pipeline(NextStep):
             call=maker(run, batch or _batch),
             bounds=bounds_of(run),
             at=run.step.began_at if run.step else run.clock,
-            memo=self._memo,
+            memo=memo or self._memo,
         )
 
     def _names(self, run: RunState) -> dict[str, Any]:
