@@ -1,7 +1,8 @@
-"""What a loop does in each pass: one action, with its parameters filled in for the pass."""
+"""What a loop does in each pass: one action with its parameters filled in for the pass, or one pipeline."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from loopagent.core import policy
@@ -9,7 +10,13 @@ from loopagent.core.calls import call_action
 from loopagent.core.mapping import mapping_faults
 from loopagent.core.names import resolve_name
 from loopagent.core.outcome import Outcome
+from loopagent.core.outcomes import Outcomes
 from loopagent.core.params import check_params
+from loopagent.core.pipeline.calls import bounds_of, maker, tool_at
+from loopagent.core.pipeline.checker import actions_of, check_pipeline
+from loopagent.core.pipeline.memo import Memo
+from loopagent.core.pipeline.trace import Failed, Needs, Value, calls_of
+from loopagent.core.pipeline.walker import walk
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.loops import Loop
 from loopagent.core.steps import MadeCall
@@ -21,8 +28,8 @@ if TYPE_CHECKING:
 
     from loopagent.core.effects import Effect
     from loopagent.core.mapping import Outputs
-    from loopagent.core.outcomes import Outcomes
     from loopagent.core.protocol.loops import LoopAction
+    from loopagent.core.protocol.pipeline import AgentPipelineRequest
     from loopagent.core.state import RunState
 
 
@@ -106,14 +113,77 @@ class ActionBody:
         return [] if isinstance(params, Outcome) else [MadeCall(self._name, params, outcome)]
 
 
+class PipelineBody:
+    """One pipeline in each pass; its last value is what the pass brought."""
+
+    what = "pipeline"
+
+    def __init__(self, request: AgentPipelineRequest) -> None:
+        self._request = request
+        self._memos: dict[str, Memo] = {}
+
+    def look(
+        self, run: RunState, key: str, scope: Mapping[str, Any], results: Outcomes
+    ) -> Outcome | tuple[Effect, ...]:
+        """The pipeline's last value or failure, or the calls it still needs."""
+        move = self._walk(run, key, scope, results)
+        if isinstance(move, Needs):
+            return move.effects
+        mine = f"{run.turn}:{key}."
+        open_calls = tuple(one for name, one in run.pending.items() if name.startswith(mine))
+        if open_calls:
+            return open_calls
+        del self._memos[key]
+        if isinstance(move, Value):
+            return Outcome.done(move.value)
+        failure = move.failure
+        return Outcome.failed(failure.code, str(failure), may_have_run=failure.may_have_run)
+
+    def _walk(
+        self, run: RunState, key: str, scope: Mapping[str, Any], results: Outcomes
+    ) -> Value | Failed | Needs:
+        return walk(
+            self._request,
+            scope=dict(scope),
+            key=f"{key}.pipe",
+            results=results,
+            call=maker(run, lambda spot: f"{BATCH}.{spot.place}"),
+            bounds=bounds_of(run),
+            at=run.step.began_at if run.step else run.clock,
+            memo=self._memos.setdefault(key, Memo()),
+        )
+
+    def put(self, outputs: Outputs, scope: Mapping[str, Any], outcome: Outcome) -> None:
+        """A pipeline has no output mapping."""
+
+    def calls(
+        self, run: RunState, key: str, scope: Mapping[str, Any], outcome: Outcome
+    ) -> list[MadeCall]:
+        """All calls of the pass."""
+        del outcome
+        step = run.step
+        move = self._walk(run, key, scope, step.results if step else Outcomes())
+        self._memos.pop(key, None)
+        return [MadeCall(one.action, one.params, one.outcome) for one in calls_of(move.trace)]
+
+
 def _bad(problems: Collection[Problem]) -> Outcome:
     return Outcome.failed(UNFIT, "; ".join(str(one) for one in problems))
 
 
 def body_of(loop: Loop, run: RunState) -> Body:
     """The body of a checked loop."""
+    if loop.pipeline is not None:
+        return PipelineBody(loop.pipeline)
     assert loop.action is not None
     return ActionBody(loop.action, run, f"{BATCH}.{loop.action.name}")
+
+
+def asked(loop: Loop, passes: int) -> dict[str, int]:
+    """How often a loop of so many passes calls each action, as far as that is known."""
+    names = [loop.action.name] if loop.action else []
+    names += actions_of(loop.pipeline) if loop.pipeline else []
+    return {name: times * passes for name, times in Counter(names).items()}
 
 
 def hidden_bodies(usable: Collection[str]) -> frozenset[str]:
@@ -124,7 +194,9 @@ def hidden_bodies(usable: Collection[str]) -> frozenset[str]:
 
 def describe(loop: Loop, run: RunState, scopes: list[dict[str, Any]], key: str) -> dict[str, Any]:
     """What a person is shown of the calls of a loop: the parameters as written, and filled in for the first passes."""
-    del key
+    if loop.pipeline is not None:
+        tool = tool_at(loop.pipeline, key.removeprefix(f"{BATCH}."))
+        return {"params": (tool.with_ if tool else None) or {}, "first": []}
     assert loop.action is not None
     template = compile_template(loop.action.params, bare=run.spec.references == "bare")
     filled = [template.fill(scope, where="params").value for scope in scopes]
@@ -139,9 +211,15 @@ def check_body(
     Returns:
         The loop with names resolved, all problems, and warnings.
     """
+    if loop.pipeline is not None:
+        request, problems, warnings = check_pipeline(
+            loop.pipeline, run, names=names, where=f"{path}.pipeline"
+        )
+        same = request is loop.pipeline
+        checked = loop if same else loop.model_copy(update={"pipeline": request})
+        return checked, problems, warnings
     if loop.action is None:
-        other = "subAgent" if loop.sub_agent is not None else "pipeline"
-        return loop, [Problem(f"{path}.{other}", "this agent cannot do that in a loop")], []
+        return loop, [Problem(f"{path}.subAgent", "this agent has no sub-agents")], []
     call, problems, warnings = _check_action(loop.action, run, names, f"{path}.action")
     same = call is loop.action
     return loop if same else loop.model_copy(update={"action": call}), problems, warnings

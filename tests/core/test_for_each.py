@@ -359,3 +359,44 @@ def test_a_thousand_items_are_stored_in_parts() -> None:
     assert len(run.spilled) >= 4
     finish(run)
     assert report(run)["result"]["done"] == 300
+
+
+def test_a_pipeline_in_each_pass() -> None:
+    stages = [
+        {"tool": "work", "with": {"item": "{{ item.id }}"}},
+        {"where": "n > 1"},
+        {"count": True},
+    ]
+    body = {"collectionPath": "rows", "executionMode": "parallel", "pipeline": {"steps": stages}}
+    asked = {"taskComplete": False, "nextStep": {"type": "ForEach", "forEach": body}}
+    run = play([{"id": 7}, {"id": 8}]).reply(asked)
+    assert [(one.id, one.params) for one in calls(run)] == [
+        ("1:each.0.pipe.0", {"item": 7}),
+        ("1:each.1.pipe.0", {"item": 8}),
+    ]
+    run.settle("each.1.pipe.0", [{"n": 1}, {"n": 2}, {"n": 3}])
+    run.settle("each.0.pipe.0", error="broken")
+    told = report(run)
+    assert told["action"] == "forEach pipeline"
+    assert told["result"]["results"] == [{"index": 1, "ok": True, "result": 2}]
+    assert told["result"]["failures"][0]["index"] == 0
+    assert "broken" in told["result"]["failures"][0]["error"]["code"]
+
+
+def test_what_is_wrong_with_a_pipeline_is_said_before_anything_runs() -> None:
+    body = {"collectionPath": "rows", "pipeline": {"steps": [{"tool": "nothing"}]}}
+    run = play().reply({"taskComplete": False, "nextStep": {"type": "ForEach", "forEach": body}})
+    assert "nextStep.forEach.pipeline" in run.said
+    assert not calls(run)
+
+
+def test_one_approval_covers_the_pipelines_of_a_loop() -> None:
+    stages = [{"tool": "mail", "with": {"item": "{{ item.id }}"}}]
+    body = {"collectionPath": "rows", "executionMode": "parallel", "pipeline": {"steps": stages}}
+    run = play([{"id": 7}, {"id": 8}])
+    run.reply({"taskComplete": False, "nextStep": {"type": "ForEach", "forEach": body}})
+    (ask,) = run.state.asks
+    assert ask.subject["passes"] == 2
+    assert ask.subject["params"] == {"item": "{{ item.id }}"}
+    run.answer("approve")
+    assert len(calls(run)) == 2

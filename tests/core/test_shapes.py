@@ -13,7 +13,7 @@ def test_a_step_is_one_short_line() -> None:
         '{type: "Actions", actions: {name: string, params?: object}[]}'
     )
     assert model_shape(STEP_TYPES["Sub-Agent"]) == (
-        '{type: "Sub-Agent", subAgents: {name: string, message: string, terminateAfter?: boolean = false, '
+        '{type: "Sub-Agent", subAgents: {name: string, message: string, terminateAfter?: boolean, '
         "templateParameters?: object, resumeRunId?: string}[]}"
     )
 

@@ -11,7 +11,7 @@ from loopagent.core.calls import too_many
 from loopagent.core.facts_loop import LoopProgress, LoopStarted
 from loopagent.core.hashing import json_hash
 from loopagent.core.json_values import is_array
-from loopagent.core.loop_body import body_of, check_body, describe, hidden_bodies
+from loopagent.core.loop_body import asked, body_of, check_body, describe, hidden_bodies
 from loopagent.core.loop_report import KEPT, finished, keep_results, progress
 from loopagent.core.loops import Course, Rule, seen_payload
 from loopagent.core.paths import look_up, parse_path
@@ -86,9 +86,9 @@ class ForEach(NextStep):
             problems.insert(
                 0, Problem("nextStep.forEach.collectionPath", items, loop.collection_path)
             )
-        elif checked.action is not None:
-            asked = {checked.action.name: min(len(items), _most(run, loop))}
-            problems.extend(too_many(run, asked, "nextStep.forEach"))
+        else:
+            calls = asked(checked, min(len(items), _most(run, loop)))
+            problems.extend(too_many(run, calls, "nextStep.forEach"))
         pause, most = loop.delay_between_iterations_ms, run.spec.limits.max_pause_ms
         if pause > most:
             where = "nextStep.forEach.delayBetweenIterationsMs"
