@@ -6,7 +6,7 @@ The schema comes from the signature. The function stays what it was: calling an 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial, update_wrapper
 from time import monotonic
@@ -53,7 +53,8 @@ class ActionContext:
     """What an action may know about its call; a parameter annotated with this type receives it.
 
     `idempotency_key` is the same for every attempt and after a crash; an empty one becomes
-    `{run_id}/{effect_id}`. `timeout_seconds` is the time allowed for all attempts together.
+    `{run_id}/{effect_id}`. `timeout_seconds` is the time allowed for all attempts together. `skills` are the
+    run's active skills with the hash of the content that was activated.
     """
 
     run_id: str
@@ -62,6 +63,7 @@ class ActionContext:
     agent: str = ""
     idempotency_key: str = ""
     timeout_seconds: float = 60.0
+    skills: Mapping[str, str] = field(default_factory=dict[str, str])
     on_progress: Callable[[str], None] | None = field(default=None, repr=False)
     clock: CallClock = field(default_factory=CallClock, repr=False, compare=False)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from loopagent.action import Action
 from loopagent.core.agent_spec import AgentSpec, PayloadSpec
+from loopagent.core.skill_spec import SkillSet
 from loopagent.errors import ConfigError
+from loopagent.skill import Skill, with_skills
 
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class Agent(Generic[P]):
         model: `provider:model`, a model object, or None for the host's default.
         payload: A pydantic model for the payload: its schema must hold at the end, its defaults are the start.
         actions: Functions decorated with `@action`.
+        skills: Skills it accepts, as `loopagent.project.load_skill` reads them.
+        skill_activation: `auto` lets the model activate skills that allow it too, `requested` only people.
         spec: The whole definition, instead of the parts above.
         **options: Further fields of `AgentSpec`, for example `limits` or `approval`.
 
@@ -64,16 +68,23 @@ class Agent(Generic[P]):
         model: str | Model | None = None,
         payload: type[P] | None = None,
         actions: Iterable[Action[..., Any]] = (),
+        skills: Iterable[Skill] = (),
+        skill_activation: Literal["none", "requested", "auto"] = "requested",
         spec: AgentSpec | None = None,
         **options: Any,
     ) -> None:
-        self.actions = {one.spec.name: one for one in actions}
+        own = {one.spec.name: one for one in actions}
+        accepted = tuple(skills)
+        self.actions = with_skills(own.values(), accepted)
         self.model_object = None if isinstance(model, str | None) else model
         self.payload_type: TypeAdapter[P] | None = None if payload is None else TypeAdapter(payload)
         if spec is None:
             options.setdefault("payload", _payload_spec(self.payload_type, payload))
+            options["skills"] = SkillSet(
+                activation=skill_activation, available=tuple(one.spec for one in accepted)
+            )
             spec = _spec(
-                name, instructions, model if isinstance(model, str) else None, self.actions, options
+                name, instructions, model if isinstance(model, str) else None, own, options
             )
         self.spec = spec
 

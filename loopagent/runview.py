@@ -52,6 +52,9 @@ class RunView:
             "requests": [ask_public(state, one) for one in open_requests(state)],
             "clientCalls": self.client_calls,
             "plan": state.plan.public() if state.plan.revision else None,
+            "skills": [
+                {"name": one.name, "turn": one.turn, "activatedBy": one.by} for one in state.skills
+            ],
             "usage": state.usage.public(),
             "activeSeconds": round(state.active_ms / 1000.0, 3),
             "seq": self.seq,

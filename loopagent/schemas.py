@@ -14,6 +14,7 @@ from loopagent.core.facts import FACT_TYPES
 from loopagent.core.flavours import ACCEPTED, flavour
 from loopagent.core.protocol.base import Wire
 from loopagent.core.steps import STEP_TYPES
+from loopagent.skill import SkillSection
 
 
 Schema = dict[str, Any]
@@ -125,6 +126,10 @@ def agent_schema() -> Schema:
     schema["properties"]["actions"] = {"type": "array", "items": {"type": "string"}}
     tools = schema["properties"]["clientTools"]
     tools["items"] = {"anyOf": [{"type": "string"}, tools["items"]]}
+    schema["properties"]["skills"] = SkillSection.model_json_schema(by_alias=True)
+    # How skills are pinned is not how they are written.
+    for name in ("SkillSet", "SkillSpec", "SkillFile"):
+        schema["$defs"].pop(name)
     extra = {
         "apiVersion": {"const": "loopagent/v1"},
         "kind": {"const": "Agent"},

@@ -7,6 +7,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, field_validator
 from pydantic.alias_generators import to_camel
 
+from loopagent.skill import SkillLimits
+
 
 class Settings(BaseModel):
     """What `loopagent.toml` may say; the environment's `LOOPAGENT_DB`, `LOOPAGENT_MODEL` … win over it."""
@@ -43,3 +45,6 @@ class Settings(BaseModel):
             if isinstance(value, str)
             else value
         )
+
+    skills: SkillLimits = SkillLimits()
+    """How large skills may be."""

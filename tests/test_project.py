@@ -206,11 +206,11 @@ def test_the_environment_of_the_process_counts_when_none_is_given(tmp_path: Path
         ("\nmodle = 'x'", "loopagent.toml:2:1: modle: unknown key; did you mean model?"),
         (
             "\n\n  zzz = 1",
-            "loopagent.toml:3:3: zzz: unknown key (known: db, logFormat, logLevel, model, secrets, structured)",
+            "loopagent.toml:3:3: zzz: unknown key (known: db, logFormat, logLevel, model, secrets, skills, structured)",
         ),
         (
             "[table]\nx = 1",
-            "loopagent.toml:1:2: table: unknown key (known: db, logFormat, logLevel, model, secrets, structured)",
+            "loopagent.toml:1:2: table: unknown key (known: db, logFormat, logLevel, model, secrets, skills, structured)",
         ),
         ("db = 5", "loopagent.toml:1:1: db: expected text, got number 5"),
         ("'mod l' = 5", 'loopagent.toml:1:1: ["mod l"]: unknown key; did you mean model?'),
@@ -282,8 +282,8 @@ def test_broken_settings(tmp_path: Path, text: str, expected: str) -> None:
         ("apiVersion: loopagent/v2\nname: a", "1:1: apiVersion: must be loopagent/v1"),
         ("name: a\nkind: Action", "2:1: kind: must be Agent"),
         (
-            "name: a\nskills: {activation: auto}",
-            "2:1: skills: is not supported by this version of loopagent; remove it",
+            "name: a\nskills: {activation: always}",
+            "2:10: skills.activation: expected 'none', 'requested' or 'auto'",
         ),
         ("name: a\nstanding: [x]", "2:1: standing: is made of the project's instructions/*.md"),
         ("name: a\nmodel: gpt-5", "2:1: model: 'gpt-5' is no model; write provider:name"),
@@ -369,7 +369,7 @@ def test_everything_wrong_with_a_project_is_said_at_once(tmp_path: Path) -> None
     files = {
         "loopagent.toml": "modle = 'x'",
         "actions/bad.py": "x = (",
-        "agents/a.agent.yaml": "name: A\nlimits: {maxTurns: 0, maxSecond: 1}\nactions: [nope]\nskills: {}\n",
+        "agents/a.agent.yaml": "name: A\nlimits: {maxTurns: 0, maxSecond: 1}\nactions: [nope]\nskills: {x: 1}\n",
         "agents/b.agent.yaml": "name: [",
         "agents/c.agent.yaml": "name: c\nmodel: x\npayload: {read: ['['], write: [']']}",
         "instructions/a.md": "---\nenabled: maybe\n---\nx",
@@ -381,8 +381,8 @@ def test_everything_wrong_with_a_project_is_said_at_once(tmp_path: Path) -> None
         ["loopagent.toml", "modle"],
         ["actions/bad.py", "(file)"],
         ["instructions/a.md", "enabled"],
-        ["agents/a.agent.yaml", "skills"],
         ["agents/a.agent.yaml", "actions[0]"],
+        ["agents/a.agent.yaml", "skills.x"],
         ["agents/a.agent.yaml", "limits.maxTurns"],
         ["agents/a.agent.yaml", "limits.maxSecond"],
         ["agents/a.agent.yaml", "name"],

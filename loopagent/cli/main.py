@@ -14,6 +14,7 @@ from loopagent.app import App
 from loopagent.cli import decide, manage, tools
 from loopagent.cli.output import out
 from loopagent.cli.session import Output, drive, run_async, terminal_answerer
+from loopagent.cli.skills import skills
 from loopagent.errors import ConfigError
 from loopagent.project import Project, load_project
 
@@ -28,6 +29,7 @@ cli = typer.Typer(
 cli.add_typer(manage.runs, name="runs")
 cli.add_typer(decide.requests, name="requests")
 cli.add_typer(tools.agents, name="agents")
+cli.add_typer(skills, name="skills")
 cli.add_typer(tools.schemas, name="schemas")
 cli.add_typer(tools.reply, name="reply")
 ProjectDir = Annotated[Path, typer.Option("--project", help="Folder of the project.")]

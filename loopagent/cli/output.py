@@ -72,6 +72,7 @@ STYLES = {
     "turn": "dim",
     "reply": "cyan",
     "action": "green",
+    "skill": "blue",
     "request": "yellow",
     "client_tool": "yellow",
     "plan": "yellow",
@@ -147,6 +148,8 @@ LINES: dict[str, Callable[[Json], str]] = {
     "action.rejected": lambda data: f"{data['action']}: {short(data['reason'])}",
     "client_tool.requested": _asked,
     "client_tool.completed": _brought,
+    "skill.activated": lambda data: f"{data['skill']} by {data['activatedBy']}",
+    "skill.refused": lambda data: f"{data['skill']}: {data['reason']}",
     "request.created": lambda data: (
         f"{data['kind']}: {data['title']} {short(data.get('text', ''))}"
     ),

@@ -38,7 +38,10 @@ DEMO_TASK = "Which orders are late, and what do we tell the region?"
 def lint(project: ProjectDir = Path()) -> None:
     """Check a project: every complaint with file, line and column; exit code 2 when there is one."""
     loaded = load_project(project)
-    out.print(f"{len(loaded.agents)} agent(s), {len(loaded.actions)} action(s): fine")
+    for warning in loaded.warnings:
+        err.print(f"warning: {warning}", markup=False)
+    counts = f"{len(loaded.agents)} agent(s), {len(loaded.actions)} action(s), {len(loaded.skills)} skill(s)"
+    out.print(f"{counts}: fine")
 
 
 @agents.command("prompt")

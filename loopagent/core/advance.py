@@ -30,6 +30,7 @@ from loopagent.core.gate import action_settled
 from loopagent.core.loop_state import publish_resumed, publish_state
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import answer_text, resolved
+from loopagent.core.skills import hear
 from loopagent.core.state import Mail, RunState
 from loopagent.core.stepping import carry_on
 from loopagent.core.transition import Transition
@@ -74,7 +75,10 @@ def _started(tx: Tx, event: Started) -> None:
     )
     tx.fact(created, _by(event.by))
     tx.fact(RunStarted())
-    tx.say("user", "task", event.message)
+    if state.parent_id is None:
+        hear(tx, "task", event.message, by=_by(event.by))
+    else:  # a parent's model wrote it, which must not pass for a person
+        tx.say("user", "task", event.message)
 
 
 def _settled(tx: Tx, event: Settled) -> None:

@@ -12,6 +12,7 @@ from loopagent.core.action_spec import ActionSpec, CallSpec
 from loopagent.core.breaker import BreakerLimits
 from loopagent.core.client_tool_spec import ClientToolSpec, same_names
 from loopagent.core.shrink import ShrinkLimits
+from loopagent.core.skill_spec import SkillSet, SkillSpec
 
 
 Approval = Literal["auto", "ask", "never"]
@@ -135,6 +136,8 @@ class Limits(Spec):
     """Replies in a row that neither complete nor go on."""
     max_claims: int = Field(default=3, ge=1)
     """Completion claims in a row that the completion policy refuses."""
+    max_active_skills: int = Field(default=20, ge=0)
+    """Skills that may become active in one run; their instructions stay in its context."""
     max_reads_first: int = Field(default=3, ge=0)
     """Times in a row that read tools postpone a question or a completion."""
     breaker: BreakerLimits = BreakerLimits()
@@ -177,6 +180,8 @@ class AgentSpec(Spec):
     """Actions the agent may use."""
     client_tools: tuple[ClientToolSpec, ...] = ()
     """Tools that the client of a run carries out; a client may bring further ones to its run."""
+    skills: SkillSet = SkillSet()
+    """Skills the agent accepts, and who may activate them."""
     payload: PayloadSpec = PayloadSpec()
     """Working data: schema, initial value, what the model may read and write."""
     approval: ApprovalPolicy = ApprovalPolicy()
@@ -211,6 +216,10 @@ class AgentSpec(Spec):
             if one.name == name:
                 return one
         return None
+
+    def skill(self, name: str) -> SkillSpec | None:
+        """The skill of exactly this name that the agent accepts, or None."""
+        return next((one for one in self.skills.available if one.name == name), None)
 
     def client_tool(self, name: str) -> ClientToolSpec | None:
         """The client tool of exactly this name, or None."""

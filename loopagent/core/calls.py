@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from loopagent.core.abilities import usable_action
 from loopagent.core.effects import RunAction
 from loopagent.core.problems import Problem
 
@@ -33,7 +34,7 @@ def call_action(
         batch: Key of the approval that this call shares with others; empty for one of its own.
         whole: Whether the engine needs all of the result, however long.
     """
-    action = run.spec.action(name)
+    action = usable_action(run, name)
     return RunAction(
         id=f"{run.turn}:{key}",
         action=name,
@@ -50,7 +51,7 @@ def too_many(run: RunState, asked: Mapping[str, int], path: str) -> list[Problem
     """Problems with calls that, taken together, exceed what an action still allows in this run."""
     problems: list[Problem] = []
     for name, times in asked.items():
-        action = run.spec.action(name)
+        action = usable_action(run, name)
         if action is None or action.max_calls is None:
             continue
         left = action.max_calls - run.calls.get(name, 0)

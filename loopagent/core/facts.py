@@ -242,6 +242,8 @@ class ActionStarted(FactData):
     call_id: str
     action: str
     params: dict[str, Any]
+    skill: str | None = None
+    """The skill that brought the action; absent when the agent has it by itself."""
 
 
 class ActionCompleted(FactData):
@@ -255,6 +257,7 @@ class ActionCompleted(FactData):
     error: dict[str, Any] | None = None
     duration_ms: float = 0.0
     attempts: int = 1
+    skill: str | None = None
 
 
 class ActionRejected(FactData):
@@ -265,6 +268,7 @@ class ActionRejected(FactData):
     action: str
     reason: str
     code: str
+    skill: str | None = None
 
 
 class RequestCreated(FactData):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from loopagent.core import breaker, client_calls, limits, plans, policy
+from loopagent.core.abilities import supplied_by, usable_action
 from loopagent.core.effects import AskHuman, CallClientTool, Effect, RunAction
 from loopagent.core.facts import ActionCompleted, ActionRejected, ActionStarted
 from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from loopagent.core.action_spec import CallSpec
-    from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.facts import DecidedBy
+    from loopagent.core.state import RunState
     from loopagent.core.steps import MadeCall
     from loopagent.core.tx import Tx
 
@@ -79,8 +80,15 @@ def _issue_other(tx: Tx, effect: Effect) -> bool:
     return True
 
 
-def _spec_of(spec: AgentSpec, call: Call) -> CallSpec | None:
-    return spec.action(call.action) if isinstance(call, RunAction) else spec.client_tool(call.tool)
+def _spec_of(run: RunState, call: Call) -> CallSpec | None:
+    if isinstance(call, RunAction):
+        return usable_action(run, call.action)
+    return run.spec.client_tool(call.tool)
+
+
+def _brought_by(run: RunState, call: Call) -> str | None:
+    """The skill that brought what is called, unless the agent has it by itself."""
+    return supplied_by(run, call.action) if isinstance(call, RunAction) else None
 
 
 def _decided_at(call: Call) -> str:
@@ -92,7 +100,7 @@ def _decided_at(call: Call) -> str:
 def _ask_or_refuse(tx: Tx, call: Call) -> bool:
     """Put the request for a call that needs one; True when the call was refused instead."""
     spec = tx.state.spec
-    known = _spec_of(spec, call)
+    known = _spec_of(tx.state, call)
     held = policy.allowed(tx.state, known.effects, name=known.name) if known else None
     if held is not None:
         return _reject(tx, call, policy.CODE, held.message, "policy")
@@ -108,7 +116,8 @@ def _ask_or_refuse(tx: Tx, call: Call) -> bool:
     batch = call.batch if isinstance(call, RunAction) else ""
     handler = open_step(tx.state) if batch else None
     shared = handler.batch(tx.state, batch) if handler else None
-    request = approval(f"{tx.state.turn}:{key}.ask", call, known, shared)
+    asked_id, skill = f"{tx.state.turn}:{key}.ask", _brought_by(tx.state, call)
+    request = approval(asked_id, call, known, shared, skill=skill)
     if request.id not in tx.state.pending:
         ask(tx, request, f"{key}.ask")
     return False
@@ -152,7 +161,7 @@ def _put(tx: Tx, call: CallClientTool) -> bool:
 def _run(tx: Tx, call: RunAction) -> bool:
     """Hand a call to its action, or refuse it."""
     state = tx.state
-    spec = state.spec.action(call.action)
+    spec = usable_action(state, call.action)
     if spec is None:
         return _reject(tx, call, "unknown_action", f"There is no action {call.action!r}.", "engine")
     maximum = spec.max_calls
@@ -168,9 +177,13 @@ def _run(tx: Tx, call: RunAction) -> bool:
     left_ms = limits.timeout_ms(state, call.timeout_ms) or call.timeout_ms
     tx.issue(call if left_ms == call.timeout_ms else replace(call, timeout_ms=left_ms))
     key = call.id.partition(":")[2]
-    tx.fact(
-        ActionStarted(call_id=call.id, action=call.action, params=call.params), "model", key=key
+    started = ActionStarted(
+        call_id=call.id,
+        action=call.action,
+        params=call.params,
+        skill=supplied_by(state, call.action),
     )
+    tx.fact(started, "model", key=key)
     return False
 
 
@@ -189,7 +202,13 @@ def _reject(tx: Tx, call: Call, code: str, reason: str, by: DecidedBy) -> bool:
     key = call.id.partition(":")[2]
     outcome = Outcome.failed(code, reason)
     fact = (
-        ActionRejected(call_id=call.id, action=call.action, reason=reason, code=code)
+        ActionRejected(
+            call_id=call.id,
+            action=call.action,
+            reason=reason,
+            code=code,
+            skill=_brought_by(tx.state, call),
+        )
         if isinstance(call, RunAction)
         else client_calls.completed(tx.state, call, "rejected", outcome)
     )
@@ -219,6 +238,7 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
         error=error.public() if error else None,
         duration_ms=outcome.duration_ms,
         attempts=outcome.attempts,
+        skill=supplied_by(state, call.action),
     )
     tx.fact(fact, key=key)
     tx.result(key, outcome)

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from loopagent.core import policy
+from loopagent.core.abilities import callable_actions, usable_action
 from loopagent.core.calls import call_action
 from loopagent.core.mapping import mapping_faults
 from loopagent.core.names import resolve_name
@@ -74,7 +75,7 @@ class ActionBody:
         self._params = compile_template(call.params, bare=bare)
         self._mapping = compile_template(call.output_mapping or {})
         self._maps = bool(call.output_mapping)
-        action = run.spec.action(call.name)
+        action = usable_action(run, call.name)
         self._schema = action.parameters if action else {}
 
     def look(
@@ -228,13 +229,12 @@ def check_body(
 def _check_action(
     call: LoopAction, run: RunState, names: Collection[str], path: str
 ) -> tuple[LoopAction, list[Problem], list[str]]:
-    spec = run.spec
-    allowed = {one.name: one for one in spec.actions if spec.approval_of(one) != "never"}
+    allowed = callable_actions(run)
     match = resolve_name(call.name, list(allowed), f"{path}.name", "action")
     problems, warnings = list(match.problems), list(match.warnings)
     if match.name is not None:
         problems.extend(policy.held(run, allowed[match.name], f"{path}.name"))
-    template = compile_template(call.params, bare=spec.references == "bare")
+    template = compile_template(call.params, bare=run.spec.references == "bare")
     problems.extend(template.check(names, where=f"{path}.params"))
     warnings.extend(template.warn(names, where=f"{path}.params"))
     if match.name is not None and template.plain:

@@ -53,6 +53,8 @@ def approval(
     call: RunAction | CallClientTool,
     spec: CallSpec,
     shared: dict[str, Any] | None = None,
+    *,
+    skill: str | None = None,
 ) -> AskHuman:
     """The request that lets a person approve, edit or reject one call; it shows the exact parameters.
 
@@ -61,6 +63,7 @@ def approval(
         call: The call, or the first of several that are decided together.
         spec: Its action or client tool.
         shared: What to show of calls that are decided together; those cannot be edited.
+        skill: The skill that brought the action, unless the agent has it by itself.
     """
     what, name = (
         ("action", call.action) if isinstance(call, RunAction) else ("clientTool", call.tool)
@@ -68,6 +71,8 @@ def approval(
     alone = {"params": call.params, "schema": spec.parameters}
     shown = alone if shared is None else shared
     subject: dict[str, Any] = {what: name, "effects": spec.effects, **shown}
+    if skill is not None:
+        subject["skill"] = skill
     times = "" if shared is None else f", {shared['passes']} times"
     return AskHuman(
         id=effect_id,

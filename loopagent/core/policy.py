@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loopagent.core.abilities import usable_actions
 from loopagent.core.problems import Problem
 
 
@@ -126,11 +127,14 @@ def worst(classes: Iterable[EffectClass]) -> EffectClass:
 
 
 def unlockable(run: RunState) -> list[CallSpec]:
-    """What an approval would unlock: all actions and client tools that change something and are not forbidden."""
+    """What an approval would unlock: all actions and client tools that change something and are not forbidden.
+
+    Actions of active skills are among them; a skill that is activated later widens nothing by itself.
+    """
     spec = run.spec
     return [
         one
-        for one in (*spec.actions, *spec.client_tools)
+        for one in (*usable_actions(run), *spec.client_tools)
         if one.effects != "read" and spec.approval_of(one) != "never"
     ]
 

@@ -15,16 +15,16 @@ from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from loopagent.core import limits, policy
+from loopagent.core.abilities import describe_call
 from loopagent.core.envelope import LoopAgentResponse
 from loopagent.core.json_values import compact_json
 from loopagent.core.paths import rules_of
-from loopagent.core.shapes import model_shape, schema_shape, shared_shapes
+from loopagent.core.shapes import model_shape, shared_shapes
 from loopagent.core.steps import STEP_TYPES, NextStep, shown
 from loopagent.core.tokens import estimate_tokens
 
 
 if TYPE_CHECKING:
-    from loopagent.core.action_spec import ActionSpec, CallSpec
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.client_tool_spec import ClientToolSpec
     from loopagent.core.state import RunState
@@ -138,8 +138,15 @@ def _variables(spec: AgentSpec, step_types: Collection[str]) -> dict[str, Any]:
         "rules": (*RULES, *_plan_rules(spec)),
         "types": shared,
         "steps": [_step(one, shared, hidden) for one in steps],
-        "actions": [_call(spec, one) for one in usable_actions(spec)],
-        "client_tools": [_call(spec, one) for one in usable_client_tools(spec)],
+        "actions": [
+            describe_call(spec, one) for one in spec.actions if spec.approval_of(one) != "never"
+        ],
+        "client_tools": [describe_call(spec, one) for one in usable_client_tools(spec)],
+        "skills": [
+            {"name": one.name, "description": " ".join(one.description.split())}
+            for one in spec.skills.offered
+            if "Skill" in step_types
+        ],
         "schema": ""
         if spec.payload.schema_ is None
         else json.dumps(spec.payload.schema_, ensure_ascii=False),
@@ -176,26 +183,9 @@ def reply_fields(spec: AgentSpec) -> tuple[str, ...]:
     return (*ALWAYS, "responseForm") if spec.interactive else ALWAYS
 
 
-def usable_actions(spec: AgentSpec) -> tuple[ActionSpec, ...]:
-    """Actions that the agent may call, at once or after approval."""
-    return tuple(one for one in spec.actions if spec.approval_of(one) != "never")
-
-
 def usable_client_tools(spec: AgentSpec) -> tuple[ClientToolSpec, ...]:
     """Client tools that the agent may call, at once or after approval."""
     return tuple(one for one in spec.client_tools if spec.approval_of(one) != "never")
-
-
-def _call(spec: AgentSpec, call: CallSpec) -> dict[str, str]:
-    tags: list[str] = [] if call.effects == "read" else [call.effects]
-    if spec.approval_of(call) == "ask":
-        tags.append("a person approves")
-    return {
-        "name": call.name,
-        "shape": schema_shape(call.parameters),
-        "description": " ".join(call.description.split()),
-        "tags": ", ".join(tags),
-    }
 
 
 def volatile_message(state: RunState) -> str:
@@ -207,6 +197,8 @@ def volatile_message(state: RunState) -> str:
         parts["scratchpad"] = pad.model_dump(by_alias=True, exclude_none=True)
     if (plan := policy.note(state)) is not None:
         parts["plan"] = plan
+    if state.skills:
+        parts["activeSkills"] = [one.name for one in state.skills]
     if state.artifacts:
         parts["artifacts"] = {
             one.handle: f"{one.media_type}, {one.chars} bytes"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loopagent.core.abilities import possible_actions
 from loopagent.core.dialects import SIDE_CHANNELS, generation_schema
-from loopagent.core.prompt import reply_fields, usable_actions, usable_client_tools
+from loopagent.core.prompt import reply_fields, usable_client_tools
 from loopagent.core.steps import shown
 
 
@@ -29,6 +30,6 @@ def reply_schema(spec: AgentSpec, dialect: Dialect) -> Schema:
         dialect,
         step_types=sorted(shown(spec)),
         features=[name for name in SIDE_CHANNELS if name in fields],
-        actions=[(one.name, one.parameters) for one in usable_actions(spec)],
+        actions=[(one.name, one.parameters) for one in possible_actions(spec)],
         client_tools=[(one.name, one.parameters) for one in usable_client_tools(spec)],
     )

@@ -32,8 +32,8 @@ from loopagent.core.scratchpad import Scratchpad
 
 SCHEMA_VERSION = 1
 Status = Literal["running", "completed", "failed", "cancelled"]
-MessageKind = Literal["task", "person", "reply", "results", "feedback", "partial", "plan"]
-PINNED: frozenset[MessageKind] = frozenset({"task", "plan"})
+MessageKind = Literal["task", "person", "reply", "results", "feedback", "partial", "plan", "skill"]
+PINNED: frozenset[MessageKind] = frozenset({"task", "plan", "skill"})
 """Kinds of messages that stay in every later prompt, however much of the transcript is compacted."""
 
 
@@ -156,6 +156,17 @@ class Artifact:
 
 
 @dataclass(frozen=True, slots=True)
+class ActiveSkill:
+    """A skill that is active: its instructions are in the transcript, its actions may be called."""
+
+    name: str
+    turn: int
+    by: Literal["user", "model"]
+    message: int
+    """Number of the message that holds its instructions; it stays in the context for the whole run."""
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """How an ended run ended."""
 
@@ -205,6 +216,8 @@ class RunState:
     succeeded: dict[str, int] = field(default_factory=dict[str, int])
     """Calls that succeeded, by action."""
     artifacts: tuple[Artifact, ...] = ()
+    skills: tuple[ActiveSkill, ...] = ()
+    """Active skills, in the order of their activation."""
     active_ms: float = 0.0
     """Working time so far; waiting for people does not count."""
     clock: float = 0.0

@@ -11,6 +11,7 @@ from loopagent.core.facts import ArtifactCreated, GuardMistake, TurnStarted
 from loopagent.core.gate import issue, learn
 from loopagent.core.outcome import NOT_FAILURES
 from loopagent.core.results import results_text
+from loopagent.core.skills import activate, hear
 from loopagent.core.state import Artifact, StepInProgress
 from loopagent.core.steps import Done, open_step
 
@@ -18,6 +19,7 @@ from loopagent.core.steps import Done, open_step
 if TYPE_CHECKING:
     from loopagent.core.facts import FactData
     from loopagent.core.outcome import Outcome
+    from loopagent.core.state import MessageKind
     from loopagent.core.tx import Tx
 
 
@@ -64,8 +66,10 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
         commit_payload(tx, done.payload)
     if done.results:
         tx.say("user", "results", results_text(done.results, handle=lambda one: _handle(tx, one)))
+    for name, reason in done.skills:
+        activate(tx, name, by="model", decided_by="model", reason=reason)
     for kind, text in done.said:
-        tx.say("user", kind, text)
+        _say(tx, kind, text)
     for text in done.notices:
         tx.notice(text)
     if step.claimed:
@@ -84,6 +88,13 @@ def _drop_leftovers(tx: Tx) -> None:
     for key in list(tx.state.pending):
         tx.drop(key)
         tx.effects.append(CancelEffect(f"{key}.cancel", key))
+
+
+def _say(tx: Tx, kind: MessageKind, text: str) -> None:
+    if kind == "person":
+        hear(tx, kind, text)
+    else:
+        tx.say("user", kind, text)
 
 
 def _handle(tx: Tx, stored: dict[str, object]) -> str:
@@ -155,7 +166,7 @@ def _hand_over(tx: Tx) -> None:
     if state.mail:
         first, *rest = state.mail
         state.mail = tuple(rest)
-        tx.say("user", "person", first.text)
+        hear(tx, "person", first.text)
 
 
 def _stuck(tx: Tx) -> bool:

@@ -189,6 +189,15 @@ class PlanView(View):
     """Seconds since the epoch."""
 
 
+class ActiveSkillView(View):
+    """A skill that is active in a run."""
+
+    name: str
+    turn: int
+    """When it became active; 0 is before the first turn."""
+    activated_by: Literal["user", "model"]
+
+
 class RunDetail(View):
     """A run as it is now."""
 
@@ -208,6 +217,7 @@ class RunDetail(View):
     form: dict[str, JsonValue] | None = None
     """Form that came with the last word; nothing waits for its answer."""
     plan: PlanView | None = None
+    skills: list[ActiveSkillView] = []
     requests: list[Ask] = []
     client_calls: list[ClientCall] = []
     """Calls that the client has to answer."""
@@ -295,12 +305,22 @@ class AgentSummary(View):
     model: str | None = None
 
 
+class SkillSummary(View):
+    """A skill that an agent accepts; a message that begins with `/` and its name activates it."""
+
+    name: str
+    description: str
+    by_model: bool
+    """Whether the model may activate it too."""
+
+
 class AgentDetail(AgentSummary):
     """An agent with its schemas."""
 
     payload_schema: dict[str, JsonValue] | None = None
     actions: list[dict[str, JsonValue]] = []
     client_tools: list[dict[str, JsonValue]] = []
+    skills: list[SkillSummary] = []
     limits: dict[str, JsonValue] = {}
     autonomy: str
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path
 
 from loopagent.agent import Agent
 from loopagent.errors import RequestError
-from loopagent.http.models import AgentDetail, AgentList, AgentSummary, Health
+from loopagent.http.models import AgentDetail, AgentList, AgentSummary, Health, SkillSummary
 from loopagent.http.problems import responses
 from loopagent.http.routes_runs import Host
 
@@ -35,6 +35,14 @@ async def show_agent(app: Host, name: Annotated[str, Path(max_length=200)]) -> A
         payload_schema=spec.payload.schema_,
         actions=[one.model_dump(mode="json", by_alias=True) for one in spec.actions],
         client_tools=[one.model_dump(mode="json", by_alias=True) for one in spec.client_tools],
+        skills=[
+            SkillSummary(
+                name=one.name,
+                description=one.description,
+                by_model=spec.skills.refusal(one, by_model=True) is None,
+            )
+            for one in spec.skills.usable
+        ],
         limits=spec.limits.model_dump(mode="json", by_alias=True),
         autonomy=spec.autonomy,
     )

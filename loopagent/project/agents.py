@@ -15,7 +15,9 @@ from loopagent.core.json_values import is_array, is_object
 from loopagent.core.names import closest
 from loopagent.core.paths import OPERATIONS, parse_rules
 from loopagent.core.schema_check import schema_problem
+from loopagent.core.skill_spec import SkillSet
 from loopagent.project.files import explain
+from loopagent.project.skill_section import KEY, read_section
 
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from loopagent.core.action_spec import ActionSpec
     from loopagent.documents import Document
     from loopagent.project.files import Files, Loc
+    from loopagent.skill import Skill
 
 API_VERSION: Final = "loopagent/v1"
 KIND: Final = "Agent"
@@ -30,7 +33,6 @@ MAX_NAME_CHARS: Final = 100
 PATTERNS: Final = ("agents/*.agent.yaml", "agents/*.agent.yml", "agents/*.agent.json")
 LATER: Final = (
     "subAgents",
-    "skills",
     "memory",
     "artifactTools",
     "conversationTools",
@@ -44,13 +46,17 @@ _MODEL: Final = re.compile(r"[A-Za-z][\w.+-]*:\S.*")
 
 
 def read_agents(
-    files: Files, actions: dict[str, Action[..., Any]], standing: tuple[str, ...]
+    files: Files,
+    actions: dict[str, Action[..., Any]],
+    skills: dict[str, Skill],
+    standing: tuple[str, ...],
 ) -> dict[str, Agent[Any]]:
     """Read every agent file of a project.
 
     Args:
         files: The project's files; keeps the complaints.
         actions: The actions that agents may name.
+        skills: The skills that agents may accept.
         standing: Instructions that all agents get.
 
     Returns:
@@ -64,7 +70,11 @@ def read_agents(
             files.complain(path, f"would be ignored; name it {path.stem}.agent{path.suffix}")
     for path in paths:
         document = files.document(path)
-        spec = None if document is None else _AgentFile(files, document, actions).spec(standing)
+        spec = (
+            None
+            if document is None
+            else _AgentFile(files, document, actions, skills).spec(standing)
+        )
         if document is None or spec is None:
             continue
         if spec.name in origin:
@@ -72,7 +82,11 @@ def read_agents(
             files.complain_in(document, ("name",), what)
             continue
         origin[spec.name] = path
-        found[spec.name] = Agent(spec=spec, actions=[actions[one.name] for one in spec.actions])
+        found[spec.name] = Agent(
+            spec=spec,
+            actions=[actions[one.name] for one in spec.actions],
+            skills=[skills[one.name] for one in spec.skills.available],
+        )
     return found
 
 
@@ -80,11 +94,16 @@ class _AgentFile:
     """One agent file on its way to a definition."""
 
     def __init__(
-        self, files: Files, document: Document, actions: dict[str, Action[..., Any]]
+        self,
+        files: Files,
+        document: Document,
+        actions: dict[str, Action[..., Any]],
+        skills: dict[str, Skill],
     ) -> None:
         self._files = files
         self._document = document
         self._actions = actions
+        self._skills = skills
         self._body = dict(document.value)
 
     def spec(self, standing: tuple[str, ...]) -> AgentSpec | None:
@@ -93,11 +112,13 @@ class _AgentFile:
         self._take_envelope()
         instructions = self._take_instructions_file()
         used = self._take_actions()
+        skills = self._take_skills()
         spec = self._validated()
-        self._check({one.name for one in used})
+        brought = (one for skill in skills.available for one in skill.actions)
+        self._check({one.name for one in (*used, *brought)})
         if spec is None or len(self._files.problems) > before:
             return None
-        more: dict[str, Any] = {"actions": tuple(used), "standing": standing}
+        more: dict[str, Any] = {"actions": tuple(used), "skills": skills, "standing": standing}
         return spec.model_copy(
             update=more if instructions is None else {**more, "instructions": instructions}
         )
@@ -164,6 +185,11 @@ class _AgentFile:
                 )
         return list(specs.values())
 
+    def _take_skills(self) -> SkillSet:
+        if self._body.pop(KEY, None) is None:
+            return SkillSet()
+        return read_section(self._files, self._document, self._skills)
+
     # --- the definition
 
     def _validated(self) -> AgentSpec | None:
@@ -171,7 +197,7 @@ class _AgentFile:
             # As JSON, because only there "strict" knows that a list is how a tuple is written.
             return AgentSpec.model_validate_json(json.dumps(self._body), strict=True)
         except ValidationError as error:
-            more = (*FILE_KEYS, *LATER, "actions")
+            more = (*FILE_KEYS, *LATER, "actions", "skills")
             found = explain(error, self._body, AgentSpec, more, self._document.position)
         for at, where, what in found:
             self._files.complain(self._document.path, what, at=at, where=where)

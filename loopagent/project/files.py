@@ -31,12 +31,19 @@ class Files:
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self.folder = folder
         self.problems: list[str] = []
+        self.warnings: list[str] = []
         self._max_bytes = max_bytes
 
     def listed(self, *patterns: str) -> list[Path]:
         """Files that match any of the patterns, sorted by name; folders are left out."""
         found = {path for pattern in patterns for path in self.folder.glob(pattern)}
         return sorted(path for path in found if not path.is_dir())
+
+    def listed_folders(self, name: str) -> list[Path]:
+        """Folders inside a folder of the project, sorted by name; hidden ones are left out."""
+        root = self.folder / name
+        found = root.iterdir() if root.is_dir() else ()
+        return sorted(one for one in found if one.is_dir() and not one.name.startswith("."))
 
     def complain(
         self, path: Path, what: str, *, at: tuple[int, int] = (1, 1), where: str = "(file)"
@@ -51,6 +58,12 @@ class Files:
         """
         self.problems.append(f"{path}:{at[0]}:{at[1]}: {where}: {what}")
 
+    def warn(
+        self, path: Path, what: str, *, at: tuple[int, int] = (1, 1), where: str = "(file)"
+    ) -> None:
+        """Keep a warning: the project works, but perhaps not as meant."""
+        self.warnings.append(f"{path}:{at[0]}:{at[1]}: {where}: {what}")
+
     def complain_in(self, document: Document, loc: Loc, what: str) -> None:
         """Keep a complaint about a place in a document."""
         where = path_text(loc) or "(file)"
@@ -58,15 +71,20 @@ class Files:
 
     def text(self, path: Path) -> str | None:
         """The text of a file; None, with a complaint, when there is none that can be used."""
+        data = self.data(path, self._max_bytes)
+        return None if data is None else self._decoded(path, data)
+
+    def data(self, path: Path, max_bytes: int) -> bytes | None:
+        """The content of a file; None, with a complaint, when it is none or too large."""
         try:
             if not path.is_file():
                 self.complain(path, "is not a regular file")
                 return None
             size = path.stat().st_size
-            if size > self._max_bytes:
-                self.complain(path, f"has {size} bytes, {self._max_bytes} are allowed; split it")
+            if size > max_bytes:
+                self.complain(path, f"has {size} bytes, {max_bytes} are allowed; split it")
                 return None
-            return self._decoded(path, path.read_bytes())
+            return path.read_bytes()
         except OSError as error:
             self.complain(path, f"cannot be read: {error.strerror or error}")
             return None

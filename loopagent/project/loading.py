@@ -24,7 +24,10 @@ from loopagent.core.names import closest
 from loopagent.errors import ConfigError
 from loopagent.project.agents import read_agents
 from loopagent.project.files import Files, Loc, explain
+from loopagent.project.lock import Lock, read_lock, warn_of_skills
+from loopagent.project.skills import read_skills
 from loopagent.settings import Settings
+from loopagent.skill import Skill
 
 
 MAX_FILE_BYTES: Final = 500_000
@@ -43,15 +46,21 @@ class Project:
         folder: The folder.
         agents: Agents by name.
         actions: Actions by name.
+        skills: Skills by name.
+        lock: What was reviewed of them.
         instructions: Texts for all agents, in the order of their files' names.
         settings: What `loopagent.toml` and the environment say.
+        warnings: What works, but perhaps not as meant, as `file:line:column: path: what`.
     """
 
     folder: Path
     agents: dict[str, Agent[Any]] = field(default_factory=dict[str, Agent[Any]])
     actions: dict[str, Action[..., Any]] = field(default_factory=dict[str, Action[..., Any]])
+    skills: dict[str, Skill] = field(default_factory=dict[str, Skill])
+    lock: Lock = field(default_factory=Lock)
     instructions: tuple[str, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    warnings: list[str] = field(default_factory=list[str])
 
 
 def load_project(
@@ -76,7 +85,13 @@ def load_project(
     project.settings = _settings(files, os.environ if env is None else env)
     project.actions = _actions(files)
     project.instructions = _instructions(files)
-    project.agents = read_agents(files, project.actions, project.instructions)
+    project.lock = read_lock(files)
+    project.skills = read_skills(
+        files, project.actions, project.lock.hashes, project.settings.skills
+    )
+    project.agents = read_agents(files, project.actions, project.skills, project.instructions)
+    warn_of_skills(files, project.skills, project.lock, project.agents)
+    project.warnings = files.warnings
     if files.problems:
         count = len(files.problems)
         message = f"the project in {folder} has {count} problem{'s' if count > 1 else ''}"

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loopagent.action import Action, ActionContext
+from loopagent.core.abilities import active_skills
 from loopagent.core.effects import CallModel, Effect, KeepValue, ReadMessage, RunAction, SetTimer
 from loopagent.core.outcome import INTERRUPTED, Outcome
 from loopagent.core.prompt import system_prompt, volatile_message
@@ -190,6 +191,7 @@ class Performer:
             agent=state.spec.name,
             idempotency_key=f"{live.run_id}/{effect.id}",
             timeout_seconds=effect.timeout_ms / 1000.0,
+            skills={one.name: one.hash for one in active_skills(state)},
             on_progress=lambda text: self._progress(live, effect.id, text),
         )
         bounds = state.spec.limits

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from loopagent.core.abilities import usable_action
 from loopagent.core.calls import call_action
 from loopagent.core.params import check_params
 from loopagent.core.pipeline.walker import Bounds, MakeCall, Room, Spot
@@ -28,7 +29,7 @@ def maker(run: RunState, batch: Callable[[Spot], str]) -> MakeCall:
     """
 
     def make(action: str, params: dict[str, Any], spot: Spot) -> RunAction | list[Problem]:
-        known = run.spec.action(action)
+        known = usable_action(run, action)
         if known is None:
             return [Problem("", f"there is no action {action}")]
         ready, problems, _ = check_params(known.parameters, params, "with")
@@ -68,7 +69,7 @@ def bounds_of(run: RunState) -> Bounds:
 
 def _room(run: RunState) -> Room:
     def room(action: str, key: str) -> int | None:
-        known = run.spec.action(action)
+        known = usable_action(run, action)
         if known is None or known.max_calls is None or _begun(run, key):
             return None
         return known.max_calls - run.calls.get(action, 0)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from loopagent.core import policy
+from loopagent.core.abilities import callable_actions
 from loopagent.core.calls import too_many
 from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
@@ -109,9 +110,7 @@ def check_pipeline(
     Returns:
         The pipeline with the names of its actions as they are, all problems, and warnings.
     """
-    spec = run.spec
-    allowed = {one.name: one for one in spec.actions if spec.approval_of(one) != "never"}
-    found = _Findings(run, allowed)
+    found = _Findings(run, callable_actions(run))
     path = f"{where}.steps"
     steps, gives = _line(found, request.steps, path, _Around(frozenset(names), "nothing"))
     if gives == "nothing":

@@ -70,6 +70,8 @@ class Done:
     failed: bool = False
     payload: PayloadChange | None = None
     facts: tuple[tuple[str, FactData], ...] = ()
+    skills: tuple[tuple[str, str | None], ...] = ()
+    """Skills that become active, each with the model's reason."""
 
 
 STEP_TYPES: dict[str, type[NextStep]] = {}

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from loopagent.core import policy
+from loopagent.core.abilities import callable_actions, may_have_actions
 from loopagent.core.calls import call_action, too_many
 from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
-from loopagent.core.per_object import PerObject
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.base import NonBlank, Params, Wire
 from loopagent.core.results import call_result
@@ -20,19 +20,10 @@ from loopagent.core.steps import Done, MadeCall, NextStep, Wait
 
 
 if TYPE_CHECKING:
-    from loopagent.core.action_spec import ActionSpec
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.effects import RunAction
     from loopagent.core.outcome import Outcome
     from loopagent.core.state import RunState
-
-
-def _allowed(spec: AgentSpec) -> dict[str, ActionSpec]:
-    return {one.name: one for one in spec.actions if spec.approval_of(one) != "never"}
-
-
-_ALLOWED: PerObject[AgentSpec, dict[str, ActionSpec]] = PerObject(_allowed)
-"""The actions an agent may call at all, by name."""
 
 
 class ActionCall(Wire):
@@ -61,13 +52,13 @@ class Actions(NextStep):
 
     @classmethod
     def offered(cls, agent: AgentSpec) -> bool:
-        """Only agents that have actions."""
-        return bool(agent.actions)
+        """Only agents that have actions, or get some with a skill."""
+        return may_have_actions(agent)
 
     def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
         """Resolve names, check parameters against their schemas, and reserve counts for the whole batch."""
         spec = run.spec
-        allowed = _ALLOWED(spec)
+        allowed = callable_actions(run)
         problems: list[Problem] = []
         warnings: list[str] = []
         calls: list[ActionCall] = []
@@ -96,7 +87,9 @@ class Actions(NextStep):
         if counted:
             problems.extend(too_many(run, Counter(counted), "nextStep.actions"))
         return (
-            self if calls == self.actions else type(self)(type="Actions", actions=calls),
+            self
+            if problems or calls == self.actions
+            else type(self)(type="Actions", actions=calls),
             problems,
             warnings,
         )

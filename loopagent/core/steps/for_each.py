@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import PrivateAttr
 
+from loopagent.core.abilities import may_have_actions
 from loopagent.core.calls import too_many
 from loopagent.core.facts_loop import LoopProgress, LoopStarted
 from loopagent.core.hashing import json_hash
@@ -61,7 +62,7 @@ class ForEach(NextStep):
     @classmethod
     def offered(cls, agent: AgentSpec) -> bool:
         """Only agents that have something to do with an item."""
-        return bool(agent.actions)
+        return may_have_actions(agent)
 
     @classmethod
     def hidden(cls, usable: Collection[str]) -> frozenset[str]:

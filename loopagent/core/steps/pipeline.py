@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import PrivateAttr
 
+from loopagent.core.abilities import may_have_actions
 from loopagent.core.effects import KeepValue
 from loopagent.core.loops import seen_payload
 from loopagent.core.outcome import Outcome
@@ -80,7 +81,7 @@ class Pipeline(NextStep):
     @classmethod
     def offered(cls, agent: AgentSpec) -> bool:
         """Only agents that have actions: they are where data comes from."""
-        return bool(agent.actions)
+        return may_have_actions(agent)
 
     def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
         """Check the whole pipeline before its first stage runs."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import PrivateAttr
 
+from loopagent.core.abilities import may_have_actions
 from loopagent.core.expression import Expression, Failure, parse
 from loopagent.core.facts_loop import LoopProgress, LoopStarted
 from loopagent.core.loop_body import body_of, check_body, describe, hidden_bodies
@@ -51,7 +52,7 @@ class While(NextStep):
     @classmethod
     def offered(cls, agent: AgentSpec) -> bool:
         """Only agents that have something to do in a pass."""
-        return bool(agent.actions)
+        return may_have_actions(agent)
 
     @classmethod
     def hidden(cls, usable: Collection[str]) -> frozenset[str]:

@@ -1,0 +1,117 @@
+"""What a run may use now: the agent's own actions, and those that its active skills brought.
+
+Everything that names an action asks here, so that an activated skill counts everywhere at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopagent.core.per_object import PerObject
+from loopagent.core.shapes import schema_shape
+from loopagent.core.skill_spec import READ_FILE, file_reader
+
+
+if TYPE_CHECKING:
+    from loopagent.core.action_spec import ActionSpec, CallSpec
+    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.skill_spec import SkillSpec
+    from loopagent.core.state import RunState
+
+
+def _own(spec: AgentSpec) -> dict[str, ActionSpec]:
+    return {one.name: one for one in spec.actions if spec.approval_of(one) != "never"}
+
+
+_OWN: PerObject[AgentSpec, dict[str, ActionSpec]] = PerObject(_own)
+"""The actions an agent has by itself and may call at all, by name."""
+
+
+def active_skills(run: RunState) -> tuple[SkillSpec, ...]:
+    """The active skills, in the order of their activation."""
+    found = (run.spec.skill(one.name) for one in run.skills)
+    return tuple(one for one in found if one is not None)
+
+
+def usable_actions(run: RunState) -> tuple[ActionSpec, ...]:
+    """Actions the run may name now, its own first; those that approval forbids are among them."""
+    if not run.skills:
+        return run.spec.actions
+    known = {one.name: one for one in run.spec.actions}
+    for skill in active_skills(run):
+        for action in skill.actions:
+            known.setdefault(action.name, action)
+    reading = tuple(one.name for one in active_skills(run) if one.files)
+    return (*known.values(), file_reader(reading)) if reading else tuple(known.values())
+
+
+def usable_action(run: RunState, name: str) -> ActionSpec | None:
+    """The action of exactly this name that the run may use now, or None."""
+    own = run.spec.action(name)
+    if own is not None or not run.skills:
+        return own
+    return next((one for one in usable_actions(run) if one.name == name), None)
+
+
+def callable_actions(run: RunState) -> dict[str, ActionSpec]:
+    """Actions by name that a model may ask for now: the usable ones that approval does not forbid."""
+    if not run.skills:
+        return _OWN(run.spec)
+    spec = run.spec
+    return {one.name: one for one in usable_actions(run) if spec.approval_of(one) != "never"}
+
+
+def possible_actions(spec: AgentSpec) -> tuple[ActionSpec, ...]:
+    """Every action that runs of an agent can ever ask for, now or once a skill is active, each once."""
+    skills = spec.skills.usable
+    known = {one.name: one for one in spec.actions}
+    for action in (one for skill in skills for one in skill.actions):
+        known.setdefault(action.name, action)
+    if any(one.files for one in skills):
+        known[READ_FILE] = file_reader(())
+    return tuple(one for one in known.values() if spec.approval_of(one) != "never")
+
+
+def may_have_actions(spec: AgentSpec) -> bool:
+    """Whether runs of an agent can have actions at all; only then the steps that call them are explained."""
+    own = any(spec.approval_of(one) != "never" for one in spec.actions)
+    return own or bool(spec.skills.usable and possible_actions(spec))
+
+
+def usable_agents(run: RunState) -> tuple[str, ...]:
+    """Names of the sub-agents that active skills brought."""
+    return tuple(dict.fromkeys(name for one in active_skills(run) for name in one.agents))
+
+
+def supplied_by(run: RunState, name: str) -> str | None:
+    """The active skill that an action came with; None when the agent has it by itself."""
+    if not run.skills or run.spec.action(name) is not None or name == READ_FILE:
+        return None
+    return next(
+        (
+            skill.name
+            for skill in active_skills(run)
+            if any(one.name == name for one in skill.actions)
+        ),
+        None,
+    )
+
+
+def brings(run: RunState, skill: SkillSpec) -> tuple[str, ...]:
+    """Actions and sub-agents that a skill adds to what the run may use already."""
+    known = {one.name for one in usable_actions(run)} | set(usable_agents(run))
+    names = (*(one.name for one in skill.actions), *skill.agents)
+    return tuple(one for one in names if one not in known)
+
+
+def describe_call(spec: AgentSpec, call: CallSpec) -> dict[str, str]:
+    """An action or client tool as the model reads it: name, shape, description, and what to know before calling it."""
+    tags: list[str] = [] if call.effects == "read" else [call.effects]
+    if spec.approval_of(call) == "ask":
+        tags.append("a person approves")
+    return {
+        "name": call.name,
+        "shape": schema_shape(call.parameters),
+        "description": " ".join(call.description.split()),
+        "tags": ", ".join(tags),
+    }
