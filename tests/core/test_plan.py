@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from loopagent.core import policy
 from loopagent.core.action_spec import ActionSpec
 from loopagent.core.agent_spec import AgentSpec
-from loopagent.core.effects import CallModel, Effect, RunAction
+from loopagent.core.client_tool_spec import ClientToolSpec
+from loopagent.core.effects import CallClientTool, CallModel, Effect, RunAction
 from loopagent.core.events import Answer, Settled
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import read_answer
@@ -171,6 +172,61 @@ def test_fix_2_nothing_but_reading_before_an_approval(reply: Json) -> None:
     assert any("no plan has been approved yet" in one["message"] for one in problems)
     play.reply(LOOK)
     assert pending(play, RunAction) == ["action.0"]
+
+
+def step(kind: str, **body: Any) -> Json:
+    return {"taskComplete": False, "nextStep": {"type": kind, **body}}
+
+
+def paths(name: str) -> list[Json]:
+    """Every other way to have an action called."""
+    action = {"name": name, "params": {"item": 1}}
+    tool = {"tool": name, "with": {"item": 1}}
+    return [
+        step("ForEach", forEach={"collectionPath": "items", "action": action}),
+        step("While", **{"while": {"condition": "attempt < 2", "action": action}}),
+        step("Pipeline", pipeline={"steps": [tool]}),
+        step("Pipeline", pipeline={"steps": [{"tool": "work", "with": {"item": 1}}, tool]}),
+        step(
+            "Pipeline",
+            pipeline={"steps": [{"tool": "work", "with": {"item": 1}}, {"map": {"do": [tool]}}]},
+        ),
+    ]
+
+
+OPEN_DOOR = ClientToolSpec(name="open-door", effects="external", approval="auto")
+OPEN = step("ClientTools", clientTools=[{"name": "open-door"}])
+
+
+@pytest.mark.parametrize("index", range(5))
+def test_fix_2_no_step_gets_past_the_gate(index: int) -> None:
+    play = Play(planner(), payload={"items": [1]}).reply(paths("mail")[index])
+    assert not pending(play, RunAction)
+    assert any(
+        "no plan has been approved yet" in one["message"]
+        for one in play.last("reply.rejected")["problems"]
+    ), play.last("reply.rejected")
+
+
+@pytest.mark.parametrize("index", range(3))
+def test_fix_2_reading_steps_go_on_and_all_do_after_an_approval(index: int) -> None:
+    play = Play(planner(), payload={"items": [1]}).reply(paths("work")[index])
+    assert len(pending(play, RunAction)) == 1
+    play = Play(planner(), payload={"items": [1]}).reply(plan()).answer("approve")
+    play.reply(paths("mail")[index])
+    assert len(pending(play, RunAction)) == 1
+
+
+def test_fix_2_client_tools_wait_for_the_plan_too() -> None:
+    play = Play(planner(client_tools=(OPEN_DOOR,))).reply(OPEN)
+    assert "open-door has external effects" in refused(play)
+    play.reply(plan())
+    assert [one["action"] for one in play.last("request.created")["subject"]["unlocks"]] == [
+        "mail",
+        "open-door",
+    ]
+    play.answer("approve").reply(OPEN)
+    assert len(pending(play, CallClientTool)) == 1
 
 
 @dataclass(frozen=True, slots=True)
