@@ -20,15 +20,18 @@ from loopagent.agent import Agent
 from loopagent.clients import ToolAnswer, answer_call, with_client_tools
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.client_tool_spec import ClientToolSpec
-from loopagent.core.events import Answer, CancelRequested, Delivery, Event, MessagePosted
+from loopagent.core.events import CancelRequested, Delivery, Event, MessagePosted
 from loopagent.core.loop_state import loop_state
+from loopagent.core.plan_state import Mode
 from loopagent.core.state import RunState
-from loopagent.core.text import clean_json, clean_text
+from loopagent.core.text import clean_text
 from loopagent.errors import ConfigError, RequestError
 from loopagent.intake import (
     DEFAULT_MODEL_VARIABLE,
+    answer_of,
     check_open,
     choose_model,
+    mode_change,
     settled,
     with_limits,
     with_plan_mode,
@@ -228,13 +231,7 @@ class App:
         stored = await self.store.request(request)
         if stored is None:
             raise RequestError("unknown_request", f"There is no request {request!r}.", status=404)
-        given = Answer(
-            decision=decision,  # type: ignore[arg-type]  # checked against what the request allows
-            values=clean_json(values or {}),
-            edited=clean_json(edited),
-            feedback=clean_text(feedback),
-            by=clean_text(by),
-        )
+        given = answer_of(decision, values or {}, edited, feedback, by=by)
 
         def decide(state: RunState) -> list[Event]:
             return [settled(state, stored, given, (revision, content_hash), self._clock())]
@@ -270,8 +267,8 @@ class App:
         def decide(state: RunState) -> list[Event]:
             check_open(state)
             partial = self.engine.partial(run_id) if delivery == "steer" else ""
-            checked = checked_message(text, state.spec)
-            return [MessagePosted(checked, self._clock(), delivery, by, partial)]
+            said = checked_message(text, state.spec)
+            return [MessagePosted(said, self._clock(), delivery, by, partial)]
 
         await self.engine.deliver(run_id, decide)
         return await self.get(run_id)
@@ -284,6 +281,17 @@ class App:
         """
         await self.engine.deliver(
             run_id, lambda _: [CancelRequested(self._clock(), clean_text(reason), by)]
+        )
+        return await self.get(run_id)
+
+    async def set_mode(self, run_id: str, mode: Mode, *, by: str = "client") -> RunView:
+        """Switch a run to planning (only reading happens until a plan is approved) or to acting.
+
+        Raises:
+            RequestError: `unknown_run` (404), `run_ended` or `plan_open` (409), `plan_mode` (422).
+        """
+        await self.engine.deliver(
+            run_id, lambda now: [mode_change(self.agents, now, mode, self._clock(), by=by)]
         )
         return await self.get(run_id)
 
@@ -337,9 +345,8 @@ class App:
             view = await self.get(run_id)
             resting = view.state.ended or view.state.waiting
             if not resting and not self.engine.works_on(run_id):
-                resting = (
-                    await self.store.owner(run_id) is None
-                )  # nobody works on it: it waits to be resumed
+                # Nobody works on it: it waits to be resumed.
+                resting = await self.store.owner(run_id) is None
             if resting or self.closing or (deadline is not None and self._clock() >= deadline):
                 return view
             await asyncio.sleep(0.05 if left is None else min(0.05, left))
@@ -388,12 +395,9 @@ class App:
 
     def _choose_model(self, spec: AgentSpec, wanted: str | None) -> str:
         name = choose_model(spec, wanted, self._default_model, self.agents[spec.name].model_object)
-        if not name.startswith("object:"):
-            self._check_model(name)
-        return name
-
-    def _check_model(self, name: str) -> None:
         try:
-            self._performer.open(name)
+            if not name.startswith("object:"):
+                self._performer.open(name)
         except ConfigError as error:
             raise RequestError("no_model", str(error)) from error
+        return name

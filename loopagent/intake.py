@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from loopagent.agent import Agent
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.effects import AskHuman
-from loopagent.core.events import Answer, Settled
+from loopagent.core.events import Answer, ModeChanged, Settled
 from loopagent.core.jsonable import NotJsonError, to_jsonable
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import read_answer
+from loopagent.core.plan_state import Mode
 from loopagent.core.problems import Problem
 from loopagent.core.schema_check import schema_problems
 from loopagent.core.state import RunState
-from loopagent.core.text import clean_text
+from loopagent.core.text import clean_json, clean_text
 from loopagent.errors import RequestError
 from loopagent.ports import RequestRow
 
@@ -148,6 +150,45 @@ def field_errors(problems: list[Problem]) -> list[dict[str, str]]:
 
 def _pointer(path: str) -> str:
     return "/" + re.sub(r"\[(\d+)\]", r"/\1", path.replace(".", "/"))
+
+
+def mode_change(
+    agents: Mapping[str, Agent[Any]], state: RunState, mode: Mode, at: float, *, by: str
+) -> ModeChanged:
+    """The event that a switch between planning and acting is.
+
+    Args:
+        agents: The agents as they are known now, by name.
+        state: The run.
+        mode: What it is to be switched to.
+        at: When, in seconds since the epoch.
+        by: Who wants it.
+
+    Raises:
+        RequestError: `run_ended` or `plan_open` (409), `plan_mode`.
+    """
+    if state.ended:
+        text = f"The run has ended ({state.status}); start a new one."
+        raise RequestError("run_ended", text, status=409)
+    if state.plan.status == "draft":
+        text = "A plan waits for a decision; approve or reject it."
+        raise RequestError("plan_open", text, status=409)
+    agent = agents.get(state.spec.name)
+    with_plan_mode(state.spec if agent is None else agent.spec, mode == "plan")
+    return ModeChanged(mode, at, clean_text(by))
+
+
+def answer_of(
+    decision: str, values: dict[str, Any], edited: Any, feedback: str, *, by: str
+) -> Answer:
+    """What somebody answered, fit to be stored; whether it holds is not looked at here."""
+    return Answer(
+        decision=decision,  # type: ignore[arg-type]  # checked against what the request allows
+        values=clean_json(values),
+        edited=clean_json(edited),
+        feedback=clean_text(feedback),
+        by=clean_text(by),
+    )
 
 
 def settled(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from loopagent.core import policy
 from loopagent.core.client_calls import requested
 from loopagent.core.loop_state import LoopState, ask_public, open_requests
 from loopagent.core.state import RunState
@@ -51,6 +52,7 @@ class RunView:
             "form": result.form if result else None,
             "requests": [ask_public(state, one) for one in open_requests(state)],
             "clientCalls": self.client_calls,
+            "mode": policy.mode(state),
             "plan": state.plan.public() if state.plan.revision else None,
             "skills": [
                 {"name": one.name, "turn": one.turn, "activatedBy": one.by} for one in state.skills

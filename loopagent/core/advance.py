@@ -23,7 +23,15 @@ from loopagent.core.effects import (
     RunAction,
     SetTimer,
 )
-from loopagent.core.events import CancelRequested, Event, MessagePosted, Reported, Settled, Started
+from loopagent.core.events import (
+    CancelRequested,
+    Event,
+    MessagePosted,
+    ModeChanged,
+    Reported,
+    Settled,
+    Started,
+)
 from loopagent.core.facts import DecidedBy, ModelRetry, RunCreated, RunMessageQueued, RunStarted
 from loopagent.core.facts_context import ContextExpanded
 from loopagent.core.gate import action_settled
@@ -121,8 +129,10 @@ def _message_posted(tx: Tx, event: MessagePosted) -> None:
         _answered(tx, waiting_for, Outcome.done(answer))
         return
     _queue(tx, event)
-    if event.delivery == "steer":
-        _interrupt(tx, event.partial)
+    if event.delivery == "steer" and _interrupt(tx, "steered") and event.partial:
+        tx.notice(
+            f"Your reply was interrupted by the next message; the person had seen: {event.partial!r}"
+        )
 
 
 def _queue(tx: Tx, event: MessagePosted) -> None:
@@ -139,18 +149,21 @@ def _queue(tx: Tx, event: MessagePosted) -> None:
     )
 
 
-def _interrupt(tx: Tx, partial: str) -> None:
-    """Abort the running model call only; actions that are running finish."""
+def _interrupt(tx: Tx, outcome: str) -> bool:
+    """Abort the running model call only, if there is one; actions that are running finish."""
     calling = tx.state.calling
     if calling is None:
-        return
+        return False
     tx.drop(calling.id)
     tx.effects.append(CancelEffect(f"{calling.id}.cancel", calling.id))
-    if partial:
-        tx.notice(
-            f"Your reply was interrupted by the next message; the person had seen: {partial!r}"
-        )
-    tx.close_turn("steered")
+    tx.close_turn(outcome)
+    return True
+
+
+def _mode_changed(tx: Tx, event: ModeChanged) -> None:
+    if plans.switched(tx, event, _by(event.by)):
+        tx.clock(event.at)
+        _interrupt(tx, "mode_changed")
 
 
 def _cancel_requested(tx: Tx, event: CancelRequested) -> None:
@@ -218,6 +231,7 @@ ABSORB: dict[type[Any], Callable[[Tx, Any], None]] = {
     Reported: _reported,
     MessagePosted: _message_posted,
     CancelRequested: _cancel_requested,
+    ModeChanged: _mode_changed,
 }
 SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
     CallModel: _model_settled,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from loopagent.core.outcome import Outcome
+from loopagent.core.plan_state import Mode
 
 
 Delivery = Literal["queue", "steer"]
@@ -73,7 +74,17 @@ class CancelRequested:
     kind: Literal["cancel_requested"] = "cancel_requested"
 
 
-Event: TypeAlias = Started | Settled | Reported | MessagePosted | CancelRequested
+@dataclass(frozen=True, slots=True)
+class ModeChanged:
+    """Somebody switched the run between planning and acting."""
+
+    mode: Mode
+    at: float
+    by: str = "client"
+    kind: Literal["mode_changed"] = "mode_changed"
+
+
+Event: TypeAlias = Started | Settled | Reported | MessagePosted | CancelRequested | ModeChanged
 
 
 @dataclass(frozen=True, slots=True)

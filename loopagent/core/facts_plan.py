@@ -5,6 +5,16 @@ from __future__ import annotations
 from pydantic import Field
 
 from loopagent.core.facts import FactData
+from loopagent.core.plan_state import Mode  # pydantic reads it
+
+
+class RunModeChanged(FactData):
+    """The run was switched between planning and acting."""
+
+    fact = "run.mode_changed"
+    before: Mode
+    mode: Mode
+    by: str
 
 
 class PlanProposed(FactData):

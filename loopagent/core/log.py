@@ -13,7 +13,15 @@ from typing import Annotated, Any, Protocol, TypeAlias
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
-from loopagent.core.events import CancelRequested, Event, MessagePosted, Reported, Settled, Started
+from loopagent.core.events import (
+    CancelRequested,
+    Event,
+    MessagePosted,
+    ModeChanged,
+    Reported,
+    Settled,
+    Started,
+)
 from loopagent.core.facts import Fact
 from loopagent.core.log_dictionary import FORMAT_1
 from loopagent.core.outcome import ErrorInfo, Outcome
@@ -122,6 +130,7 @@ _EVENT_TYPES: dict[str, type[Any]] = {
     "reported": Reported,
     "message_posted": MessagePosted,
     "cancel_requested": CancelRequested,
+    "mode_changed": ModeChanged,
 }
 
 _NAMES: dict[type[Any], tuple[str, ...]] = {

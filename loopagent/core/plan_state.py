@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 
 PlanStatus = Literal["none", "draft", "approved", "rejected"]
+Mode = Literal["plan", "act"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,10 @@ class PlanState:
     """Who approved or rejected it."""
     decided_at: float | None = None
     """When, in seconds since the epoch."""
+    mode: Mode | None = None
+    """What a person or client switched the run to; None: as the agent's definition says."""
+    told: Mode | None = None
+    """Mode that the model was last told of; None: that of the definition, which is in its prompt."""
 
     def public(self) -> dict[str, Any]:
         """The same as camelCase JSON."""

@@ -6,9 +6,16 @@ Only an explicit `approve` of a person about the open revision opens the gate; e
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from loopagent.core.facts_plan import PlanApproved, PlanEdited, PlanProposed, PlanRejected
+from loopagent.core import policy
+from loopagent.core.facts_plan import (
+    PlanApproved,
+    PlanEdited,
+    PlanProposed,
+    PlanRejected,
+    RunModeChanged,
+)
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import request_id
 from loopagent.core.plan_card import NO_PERSON, difference, text_hash
@@ -17,7 +24,16 @@ from loopagent.core.plan_state import PlanState
 
 if TYPE_CHECKING:
     from loopagent.core.effects import AskHuman
+    from loopagent.core.events import ModeChanged
+    from loopagent.core.facts import DecidedBy
+    from loopagent.core.plan_state import Mode
     from loopagent.core.tx import Tx
+
+TOLD: Final[dict[Mode, str]] = {
+    "plan": 'Only read-only effects run until a person approves a plan: {"type": "Plan", "plan": "…"}.',
+    "act": "No plan is needed any more.",
+}
+"""What a mode means, for the model."""
 
 
 def proposed(tx: Tx, request: AskHuman) -> None:
@@ -61,6 +77,32 @@ def answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
     )
     tx.fact(fact, "human", key=_key(request))
     tx.result(_key(request), Outcome.done({"approved": approved, "feedback": feedback}))
+
+
+def switched(tx: Tx, event: ModeChanged, by: DecidedBy) -> bool:
+    """Switch between planning and acting; what was approved or rejected before counts no more.
+
+    Returns:
+        Whether anything changed. It does not while a card is open: that is to be decided first.
+    """
+    plan, before = tx.state.plan, policy.mode(tx.state)
+    if plan.status == "draft" or (event.mode == before and plan.status == "none"):
+        return False
+    if event.mode == before == "plan" and plan.status == "rejected":
+        return False
+    tx.state.plan = replace(plan, mode=event.mode, status="none", unlocked=())
+    tx.fact(RunModeChanged(before=before, mode=event.mode, by=event.by), by)
+    return True
+
+
+def tell_mode(tx: Tx) -> None:
+    """Tell the model of a switch, once, right before it is asked; one that was taken back leaves no trace."""
+    now, plan = policy.mode(tx.state), tx.state.plan
+    before = plan.told or policy.defined_mode(tx.state)
+    if now == before:
+        return
+    tx.state.plan = replace(plan, told=now)
+    tx.notice(f"The mode was changed from {before} to {now}. {TOLD[now]}")
 
 
 def _edit(tx: Tx, request: AskHuman, answer: dict[str, Any], by: str) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from loopagent.core.action_spec import CallSpec, EffectClass
     from loopagent.core.effects import Effect
+    from loopagent.core.plan_state import Mode
     from loopagent.core.state import RunState
 
 
@@ -58,9 +59,17 @@ def gated(run: RunState) -> bool:
     plan happens by another way.
     """
     status = run.plan.status
-    return status in {"draft", "rejected"} or (
-        status == "none" and run.spec.plan_mode == "required"
-    )
+    return status in {"draft", "rejected"} or (status == "none" and mode(run) == "plan")
+
+
+def mode(run: RunState) -> Mode:
+    """Whether the run is to plan before it acts: as it was switched, else as its definition says."""
+    return run.plan.mode or defined_mode(run)
+
+
+def defined_mode(run: RunState) -> Mode:
+    """The mode that the run was created in."""
+    return "plan" if run.spec.plan_mode == "required" else "act"
 
 
 def allowed(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from loopagent.core.abilities import possible_actions
 from loopagent.core.dialects import SIDE_CHANNELS, generation_schema
 from loopagent.core.prompt import reply_fields, usable_client_tools
-from loopagent.core.steps import shown
+from loopagent.core.steps import offered
 
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def reply_schema(spec: AgentSpec, dialect: Dialect) -> Schema:
     fields = reply_fields(spec)
     return generation_schema(
         dialect,
-        step_types=sorted(shown(spec)),
+        step_types=sorted(offered(spec)),
         features=[name for name in SIDE_CHANNELS if name in fields],
         actions=[(one.name, one.parameters) for one in possible_actions(spec)],
         client_tools=[(one.name, one.parameters) for one in usable_client_tools(spec)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopagent.core import ending, limits, people
+from loopagent.core import ending, limits, people, plans
 from loopagent.core.changes import commit_payload
 from loopagent.core.effects import CallModel, CancelEffect
 from loopagent.core.facts import ArtifactCreated, GuardMistake, TurnStarted
@@ -159,6 +159,7 @@ def _next_turn(tx: Tx) -> None:
 
 def _hand_over(tx: Tx) -> None:
     """Give the model what waited for the turn boundary: the engine's notices, then one message of a person."""
+    plans.tell_mode(tx)
     state = tx.state
     if state.notices:
         tx.say("user", "feedback", "\n\n".join(state.notices))

@@ -61,6 +61,13 @@ class NewMessage(Body):
     """`queue` waits for a turn boundary; `steer` goes first and aborts the model call under way."""
 
 
+class NewMode(Body):
+    """What a run is switched to."""
+
+    mode: Literal["plan", "act"]
+    """`plan`: only reading happens until a person approves a plan."""
+
+
 class CancelRun(Body):
     """Why a run is stopped."""
 
@@ -216,6 +223,8 @@ class RunDetail(View):
     commands: list[dict[str, JsonValue]] = []
     form: dict[str, JsonValue] | None = None
     """Form that came with the last word; nothing waits for its answer."""
+    mode: Literal["plan", "act"]
+    """`plan`: only reading happens until a person approves a plan."""
     plan: PlanView | None = None
     skills: list[ActiveSkillView] = []
     requests: list[Ask] = []

@@ -16,6 +16,7 @@ from loopagent.http.models import (
     EventView,
     LoopStateView,
     NewMessage,
+    NewMode,
     NewRun,
     RunDetail,
     RunPage,
@@ -184,6 +185,13 @@ async def post_message(app: Host, run_id: RunId, body: NewMessage, key: Key = No
     """Say something to a run: it answers an open question, else it waits for a turn boundary."""
     del key  # honoured before the route, for every POST
     return run_detail(await app.post(run_id, body.text, delivery=body.delivery, by="human"))
+
+
+@router.post("/runs/{run_id}/mode", responses=responses(400, 401, 404, 409, 413, 422, 503))
+async def change_mode(app: Host, run_id: RunId, body: NewMode, key: Key = None) -> RunDetail:
+    """Switch a run between planning and acting; a reply that is arriving is given up."""
+    del key  # honoured before the route, for every POST
+    return run_detail(await app.set_mode(run_id, body.mode, by="human"))
 
 
 @router.post("/runs/{run_id}/cancel", responses=responses(400, 401, 404, 413, 422, 503))

@@ -17,11 +17,12 @@ from loopagent.core import policy
 from loopagent.core.action_spec import ActionSpec
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.client_tool_spec import ClientToolSpec
-from loopagent.core.effects import CallClientTool, CallModel, Effect, RunAction
-from loopagent.core.events import Answer, Settled
+from loopagent.core.effects import CallClientTool, CallModel, CancelEffect, Effect, RunAction
+from loopagent.core.events import Answer, ModeChanged, Settled
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import read_answer
 from loopagent.core.plan_card import MAX_DIFF_LINES, difference
+from loopagent.core.plan_state import Mode
 from loopagent.core.prompt import system_prompt, volatile_message
 from loopagent.core.state import PINNED, RunState
 from loopagent.core.steps import STEP_TYPES, Done, NextStep, Wait
@@ -407,6 +408,71 @@ def test_a_card_of_a_cancelled_run_is_closed() -> None:
 def test_stopping_from_the_card_stops_the_run() -> None:
     play = Play(planner()).reply(plan()).answer("terminate")
     assert play.state.status == "cancelled"
+
+
+# ------------------------------------------------------------------ switching the mode
+
+
+def switch(play: Play, mode: Mode, by: str = "ann") -> Play:
+    return play.give(ModeChanged(mode, play.at + 1, by))
+
+
+def test_a_switch_while_the_model_answers_aborts_that_call_and_is_told() -> None:
+    play = switch(Play(agent(approval=FREE)), "plan")
+    assert [one.id for one in play.effects if isinstance(one, CancelEffect)] == ["1:model.cancel"]
+    assert play.last("turn.ended")["outcome"] == "mode_changed"
+    changed = next(one for one in play.facts if one.type == "run.mode_changed")
+    assert changed.data == {"before": "act", "mode": "plan", "by": "ann"}
+    assert changed.decided_by == "human"
+    assert "from act to plan" in play.said
+    assert play.state.turn == 2
+    play.reply(MAIL)
+    assert "no plan has been approved yet" in refused(play)
+    switch(play.reply(LOOK), "act").settle("action.0", "seen")
+    assert "from plan to act" in texts(play)
+    play.reply(MAIL)
+    assert pending(play, RunAction) == ["action.0"]
+
+
+def test_a_switch_that_is_taken_back_leaves_no_trace_in_the_prompt() -> None:
+    play = Play(agent(approval=FREE)).reply(LOOK)
+    switch(switch(play, "plan"), "act").settle("action.0", "seen")
+    assert "mode was changed" not in texts(play)
+    assert play.types.count("run.mode_changed") == 2
+
+
+def test_what_is_already_so_is_not_switched_and_an_open_card_is_decided_first() -> None:
+    play = Play(planner())
+    for mode in ("plan", "act", "plan"):
+        before = play.state
+        switch(play, mode)
+        assert (play.state == before) == (mode == "plan" and before.plan.mode is None)
+    play.reply(plan())
+    before = play.state
+    assert switch(play, "act").state == before
+    play.answer("approve")
+    switch(play, "plan")
+    assert play.state.plan.status == "none"
+    play.reply(MAIL)
+    assert not pending(play, RunAction)
+
+
+def test_a_loop_that_is_going_on_ends_at_the_switch() -> None:
+    each = step(
+        "ForEach",
+        forEach={
+            "collectionPath": "items",
+            "action": {"name": "mail", "params": {"item": 1}},
+            "continueOnError": True,
+        },
+    )
+    play = Play(agent(approval=FREE), payload={"items": [1, 2, 3]}).reply(each)
+    switch(play, "plan").settle("each.0", "sent")
+    assert not pending(play, RunAction)
+    assert [one.data["code"] for one in play.facts if one.type == "action.rejected"] == [
+        "plan_mode"
+    ]
+    assert "loop.completed" in play.types
 
 
 # ------------------------------------------------------------------ bounds

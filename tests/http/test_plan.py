@@ -44,6 +44,8 @@ def test_a_plan_is_decided_by_exact_content_across_a_restart(tmp_path: Path) -> 
         assert run["plan"]["status"] == "draft"
         card = client.get(f"/requests/{run['state']['ask']['requestId']}").json()
         assert card["body"]["kind"] == "plan"
+        early = client.post(f"/runs/{run['id']}/mode", json={"mode": "act"})
+        assert (early.status_code, early.json()["code"]) == (409, "plan_open")
         said = client.post(f"/runs/{run['id']}/messages", json={"text": "I approve. Mail Bob."})
         assert said.status_code == 202
     with serving(project, db) as (client, _):
@@ -105,6 +107,14 @@ def test_plan_mode_is_the_callers_where_the_agent_lets_it_be(tmp_path: Path) -> 
                 "/runs", json={"agent": agent, "message": "Go.", "planMode": wanted}
             )
             assert (answer.status_code, answer.json()["code"]) == (422, "plan_mode")
+        asked = {"agent": "sleeper", "message": "Go."}
+        run = client.post("/runs", json=asked).json()
+        assert (run["mode"], run["plan"]) == ("act", None)
+        switched = client.post(f"/runs/{run['id']}/mode", json={"mode": "plan"})
+        assert (switched.status_code, switched.json()["mode"]) == (200, "plan")
+        client.post(f"/runs/{run['id']}/cancel")
+        late = client.post(f"/runs/{run['id']}/mode", json={"mode": "act"})
+        assert (late.status_code, late.json()["code"]) == (409, "run_ended")
         for agent in ("never", "always", "looker"):
             answer = client.post(
                 "/runs", params={"wait": 10}, json={"agent": agent, "message": "Go."}

@@ -6,7 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from loopagent.core.facts_plan import PlanApproved, PlanEdited, PlanProposed, PlanRejected
+from loopagent.core.facts_plan import (
+    PlanApproved,
+    PlanEdited,
+    PlanProposed,
+    PlanRejected,
+    RunModeChanged,
+)
 from loopagent.core.plan_card import card
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.base import NonBlank
@@ -28,7 +34,7 @@ class Plan(NextStep):
     effects: list[str] | None = None
     """What it will change, one line each."""
     body: ClassVar = ("plan",)
-    events: ClassVar = (PlanProposed, PlanApproved, PlanEdited, PlanRejected)
+    events: ClassVar = (PlanProposed, PlanApproved, PlanEdited, PlanRejected, RunModeChanged)
     example: ClassVar[dict[str, Any]] = {
         "taskComplete": False,
         "nextStep": {
