@@ -40,6 +40,8 @@ class Result(Generic[P]):
     reason: str | None = None
     commands: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     requests: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    client_calls: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Calls of client tools that wait for their answers."""
 
 
 class Agent(Generic[P]):
@@ -151,6 +153,7 @@ class Agent(Generic[P]):
             reason=public["reason"],
             commands=public["commands"],
             requests=public["requests"],
+            client_calls=public["clientCalls"],
         )
 
     def _typed(self, payload: Any) -> P:

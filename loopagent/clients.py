@@ -24,7 +24,7 @@ from loopagent.core.jsonable import NotJsonError, TooLargeError, to_jsonable
 from loopagent.core.names import fold_name
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import request_id
-from loopagent.core.text import clean_text
+from loopagent.core.text import clean_json, clean_text
 from loopagent.errors import RequestError
 from loopagent.intake import field_errors
 from loopagent.ports import StoredArtifact
@@ -94,13 +94,17 @@ def with_client_tools(
 
 def _read_tools(given: Iterable[Any], limits: Limits) -> tuple[ClientToolSpec, ...]:
     try:
-        tools = _TOOLS.validate_python(tuple(given))
+        tools = _TOOLS.validate_python([clean_json(_plain(one)) for one in given])
     except ValidationError as error:
         errors = [
-            {"pointer": "/".join(("/clientTools", *map(str, one["loc"]))), "detail": one["msg"]}
+            {
+                "pointer": "/".join(("/clientTools", *map(str, one["loc"]))),
+                "detail": one["msg"].removeprefix("Value error, "),
+            }
             for one in error.errors()
         ]
-        raise _invalid_tools(f"The client tools are not valid: {error}", errors) from error
+        listed = "; ".join(f"{one['pointer']}: {one['detail']}" for one in errors)
+        raise _invalid_tools(f"The client tools are not valid: {listed}", errors) from error
     if len(tools) > limits.max_client_tools:
         raise _invalid_tools(
             f"A client may bring {limits.max_client_tools} tools, not {len(tools)}."
@@ -115,6 +119,13 @@ def _read_tools(given: Iterable[Any], limits: Limits) -> tuple[ClientToolSpec, .
     if clash is not None:
         raise _invalid_tools(f"{clash}.")
     return tools
+
+
+def _plain(tool: Any) -> Any:
+    """A definition as JSON, so that what no store can hold is replaced before it is kept."""
+    if isinstance(tool, ClientToolSpec):
+        return tool.model_dump(by_alias=True, exclude_unset=True)
+    return tool
 
 
 def _invalid_tools(text: str, errors: list[dict[str, str]] | None = None) -> RequestError:
@@ -225,7 +236,7 @@ def _checked(
     except TooLargeError as error:
         raise _too_large(f"The {error}; at most {limits.max_result_bytes} are taken.") from error
     except NotJsonError as error:
-        raise _invalid([{"pointer": "/result", "detail": str(error)}]) from error
+        raise _invalid([{"pointer": "/result", "detail": error.reason}]) from error
     problems = read_answer(state.spec.client_tool(call.tool), CallAnswer(True, result))
     if problems:
         raise _invalid(field_errors(problems))

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic.alias_generators import to_camel
 
-from loopagent.core.schema_check import schema_problem
+from loopagent.core.schema_check import schema_problem, too_deep
 
 
 EffectClass = Literal["read", "write", "external", "irreversible"]
+
+
+MAX_SCHEMA_LEVELS: Final = 100
+"""Nested objects and arrays in a schema; deeper ones fit neither the prompt nor the store."""
+
+
+def checked_schema(schema: dict[str, Any], what: str) -> dict[str, Any]:
+    """A schema that can be used and kept.
+
+    Raises:
+        ValueError: It is wrong; the message says where.
+    """
+    if too_deep(schema, MAX_SCHEMA_LEVELS):
+        raise ValueError(
+            f"the schema of the {what} is nested more than {MAX_SCHEMA_LEVELS} levels deep"
+        )
+    problem = schema_problem(schema)
+    if problem is not None:
+        raise ValueError(f"the schema of the {what} is not valid: {problem}")
+    return schema
 
 
 class ActionPart(BaseModel):
@@ -60,10 +80,7 @@ class CallSpec(ActionPart):
     def _describes_an_object(cls, schema: dict[str, Any]) -> dict[str, Any]:
         if schema.get("type") != "object":
             raise ValueError('the schema of the parameters must say "type": "object"')
-        problem = schema_problem(schema)
-        if problem is not None:
-            raise ValueError(f"the schema of the parameters is not valid: {problem}")
-        return schema
+        return checked_schema(schema, "parameters")
 
 
 class ActionSpec(CallSpec):

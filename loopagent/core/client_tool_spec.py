@@ -7,9 +7,8 @@ from typing import Any, Final, cast
 
 from pydantic import Field, field_validator, model_validator
 
-from loopagent.core.action_spec import CallSpec
+from loopagent.core.action_spec import CallSpec, checked_schema
 from loopagent.core.names import fold_name
-from loopagent.core.schema_check import schema_problem
 
 
 ORIGIN: Final = {
@@ -56,7 +55,4 @@ class ClientToolSpec(CallSpec):
     @field_validator("result")
     @classmethod
     def _is_a_schema(cls, schema: dict[str, Any] | None) -> dict[str, Any] | None:
-        problem = None if schema is None else schema_problem(schema)
-        if problem is not None:
-            raise ValueError(f"the schema of the result is not valid: {problem}")
-        return schema
+        return None if schema is None else checked_schema(schema, "result")

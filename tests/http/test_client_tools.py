@@ -16,6 +16,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from loopagent import Agent, App, ClientToolSpec
+from loopagent.http.sse import LOOK_BACK, unanswered
+from loopagent.models.scripted import ScriptedModel
 from tests.http.server import ROOT, serving
 from tests.http.test_api import read
 
@@ -218,6 +221,23 @@ def test_a_client_that_comes_back_is_asked_again(client: httpx2.Client) -> None:
     client.post(f"/runs/{run['id']}/cancel")
     types = [one[1]["type"] for one in read(client, url, last=last)]
     assert "client_tool.requested" not in types
+
+
+@pytest.mark.anyio
+async def test_open_calls_are_found_however_much_happened_since() -> None:
+    model = ScriptedModel([json.loads(CALL % PORTO), json.loads(DONE)])
+    tool = ClientToolSpec(name="open-map", effects="read", timeout_ms=600_000)
+    agent = Agent("mapper", model=model, client_tools=(tool,), limits={"maxQueuedMessages": 1_000})
+    async with App(agents=[agent]) as app:
+        view = await app.wait((await app.start("mapper", "Go.")).id, timeout_seconds=10)
+        for number in range(2 * LOOK_BACK + 50):
+            await app.post(view.id, f"message {number}")
+        seq = (await app.get(view.id)).seq
+        found = await unanswered(app, view.id, seq)
+        assert [one["data"]["callId"] for one in found] == ["1:tool.0"]
+        assert await unanswered(app, view.id, found[0]["seq"] - 1) == []
+        await app.cancel(view.id)
+        assert await unanswered(app, view.id, seq) == []
 
 
 # --- tools that the client brings

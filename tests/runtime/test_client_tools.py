@@ -140,3 +140,69 @@ async def test_results_that_are_no_json_or_too_large_leave_the_call_open() -> No
         told = [one.text for one in await host.store.transcript(view.id) if one.kind == "results"]
         assert "… (1000 characters)" in told[0]
         assert len(told[0]) < 600
+
+
+async def test_a_client_brings_tools_as_objects_mappings_or_names() -> None:
+    async with app("memory://") as host:
+        for given in (PICK, {"name": "pick", "effects": "read"}):
+            view = await host.start("picker", "Go.", client_tools=[given])
+            assert (await host.wait(view.id, timeout_seconds=10)).loop.state == "client_tool"
+        view = await host.start("picker", "Go.", client_tools=["PICK"])
+        assert [one.name for one in view.state.spec.client_tools] == ["PICK"]
+        view = await host.wait(view.id, timeout_seconds=10)
+        assert (
+            view.loop.state == "interactive"
+        )  # what a bare name does is unknown: a person is asked
+
+
+async def test_what_no_store_can_hold_is_replaced_in_what_clients_bring(tmp_path: Path) -> None:
+    tool = {"name": "pick", "effects": "read", "description": "lone \ud800 and \0"}
+    async with app(f"sqlite:///{tmp_path}/runs.db") as host:
+        view = await host.start("picker", "Go.", client_tools=[tool])
+        await host.wait(view.id, timeout_seconds=10)
+        medium = {"mediaType": "text/plain", "data": "eA==", "name": "\ud83d.txt"}
+        answer = ToolAnswer(result={"\ud800": "\0"}, media=(medium,))
+        await host.answer_call(view.id, "1:tool.0", answer)
+        assert (await _ended(host, view.id)).state.status == "completed"
+
+
+@pytest.mark.parametrize(
+    ("schema", "detail"),
+    [
+        ({"$ref": "http://127.0.0.1:9/schema"}, "is not valid"),
+        ({"pattern": "(a+)+\\1$"}, "is not valid"),
+    ],
+)
+async def test_a_clients_schema_reaches_for_nothing(schema: dict[str, Any], detail: str) -> None:
+    async with app("memory://") as host:
+        tool = {"name": "pick", "result": schema}
+        with pytest.raises(RequestError, match=detail) as caught:
+            await host.start("picker", "Go.", client_tools=[tool])
+    assert [one["pointer"] for one in caught.value.errors] == ["/clientTools/0/result"]
+
+
+async def test_a_clients_schema_has_a_depth_that_can_be_kept() -> None:
+    deep: dict[str, Any] = {"type": "object"}
+    for _ in range(60):
+        deep = {"type": "object", "properties": {"a": deep}}
+    async with app("memory://") as host:
+        with pytest.raises(RequestError, match="nested more than 100 levels"):
+            await host.start("picker", "Go.", client_tools=[{"name": "pick", "parameters": deep}])
+
+
+async def test_a_result_has_a_depth_that_can_be_kept() -> None:
+    deep: Any = 1
+    for _ in range(200):
+        deep = [deep]
+    async with app("memory://") as host:
+        view = await host.wait((await host.start("picker", "Go.")).id, timeout_seconds=10)
+        with pytest.raises(RequestError) as caught:
+            await host.answer_call(view.id, "1:tool.0", ToolAnswer(result=deep))
+    assert caught.value.code == "invalid_result"
+
+
+async def test_the_result_of_a_run_that_waits_lists_its_calls() -> None:
+    agent = Agent("picker", model=ScriptedModel(SCRIPT), client_tools=(PICK,))
+    result = await agent.run("Go.")
+    assert result.status == "waiting"
+    assert [one["callId"] for one in result.client_calls] == ["1:tool.0"]
