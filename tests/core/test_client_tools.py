@@ -375,3 +375,16 @@ def test_the_timer_of_another_step_is_an_ordinary_result() -> None:
     play.state.pending = {**play.state.pending, stray.id: stray}
     play.give(Settled(stray.id, Outcome.done(), play.at))
     assert pending(play, CallClientTool) == ["tool.0"]
+
+
+def test_fix_2_before_a_plan_is_approved_a_client_only_reads() -> None:
+    policy = {"write": "auto", "external": "auto", "irreversible": "auto"}
+    play = Play(spec(plan_mode="required", approval=policy))
+    play.reply(ask({"name": "wipe"}))
+    assert "no plan has been approved yet" in play.last("reply.rejected")["problems"][0]["message"]
+    assert "client_tool.requested" not in play.types
+    play.reply(ask(to("A"))).settle("tool.0", brought({"shown": True}))
+    assert play.last("client_tool.completed")["ok"] is True
+    play.reply({"nextStep": {"type": "Plan", "plan": "Wipe it."}}).answer("approve")
+    play.reply(ask({"name": "wipe"}))
+    assert play.last("client_tool.requested")["tool"] == "wipe"

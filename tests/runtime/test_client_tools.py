@@ -30,18 +30,21 @@ def app(store: str, script: list[Any] | None = None, **options: Any) -> App:
 
 
 async def test_a_waiting_run_has_no_lease_and_tells_that_it_rests(tmp_path: Path) -> None:
-    async with app(f"sqlite:///{tmp_path}/runs.db") as host:
-        view = await host.start("picker", "Go.")
-        waiting = asyncio.create_task(_types(host, view.id, "run.idle"))
-        view = await host.wait(view.id, timeout_seconds=10)
+    script = [SCRIPT[0], *SCRIPT]
+    async with app(f"sqlite:///{tmp_path}/runs.db", script) as host:
+        view = await host.wait((await host.start("picker", "Go.")).id, timeout_seconds=10)
         assert (view.loop.state, view.state.waiting) == ("client_tool", True)
         assert await host.store.owner(view.id) is None
-        assert (await waiting)[-1] == "run.idle"
+        following = asyncio.create_task(_types(host, view.id, view.seq, "run.idle"))
+        await asyncio.sleep(0.05)
         await host.answer_call(view.id, "1:tool.0", ToolAnswer(result="a"))
-        view = await _ended(host, view.id)
-        assert view.state.status == "completed"
+        async with asyncio.timeout(10):
+            assert (await following)[-2:] == ["run.state", "run.idle"]
+        assert (await host.get(view.id)).loop.state == "client_tool"
+        await host.answer_call(view.id, "2:tool.0", ToolAnswer(result="a"))
+        assert (await _ended(host, view.id)).state.status == "completed"
         with pytest.raises(RequestError, match="first answer counts"):
-            await host.answer_call(view.id, "1:tool.0", ToolAnswer(result="b"))
+            await host.answer_call(view.id, "2:tool.0", ToolAnswer(result="b"))
 
 
 async def _ended(host: App, run_id: str) -> Any:
@@ -50,9 +53,9 @@ async def _ended(host: App, run_id: str) -> Any:
     return await host.get(run_id)
 
 
-async def _types(host: App, run_id: str, until: str) -> list[str]:
+async def _types(host: App, run_id: str, after: int, until: str) -> list[str]:
     found: list[str] = []
-    async for event in host.events(run_id):
+    async for event in host.events(run_id, after=after):
         found.append(event["type"])
         if event["type"] == until:
             break
