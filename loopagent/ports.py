@@ -135,6 +135,9 @@ class Commit:
     messages: tuple[Message, ...] = ()
     spilled: Outcomes | None = None
     """Results of the open step to store apart; `load` puts all of the step together again."""
+    repeatable: bool = False
+    """A store that loses this commit in a power cut, and nothing before it, loses no more than outcomes of calls that
+    will be made again and do no harm."""
 
 
 @dataclass(frozen=True, slots=True)

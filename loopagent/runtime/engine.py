@@ -23,6 +23,7 @@ from loopagent.runtime.bus import Bus
 from loopagent.runtime.leases import Leases
 from loopagent.runtime.live import Live
 from loopagent.runtime.perform import Performer, interrupted
+from loopagent.runtime.repeatable import repeatable
 
 
 MAX_CONFLICTS = 20
@@ -212,6 +213,7 @@ class Engine:
                 transition.facts,
                 transition.messages,
                 transition.spilled,
+                repeatable(live.state, events, transition.state),
             )
             try:
                 first_seq = await self._store.commit(commit)

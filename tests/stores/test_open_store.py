@@ -29,7 +29,9 @@ def test_sqlite(url, path):
 
 
 def test_options():
-    store = open_store("sqlite:///runs.db?synchronous=normal&busy_timeout_seconds=5&max_bytes=4096")
+    store = open_store(
+        "sqlite:///runs.db?synchronous=normal&durability=turn&inline_seconds=0&busy_timeout_seconds=5&max_bytes=4096"
+    )
     assert isinstance(store, SqliteStore)
 
 
@@ -46,6 +48,7 @@ def test_options():
         ("sqlite:///runs.db?speed=high", "speed"),
         ("sqlite:///runs.db?max_bytes=lots", "lots"),
         ("sqlite:///runs.db?synchronous=perhaps", "FULL"),
+        ("sqlite:///runs.db?durability=perhaps", "turn"),
         ("sqlite:///:memory:", "memory://"),
         ("memory://runs", "no path"),
     ],

@@ -176,6 +176,7 @@ async def test_a_store_that_another_thread_closed_says_so(path):
         {"busy_timeout_seconds": float("nan")},
         {"max_bytes": 1},
         {"readers": 0},
+        {"durability": "run"},
         {"inline_seconds": -1},
         {"inline_seconds": float("nan")},
         {"path": ":memory:"},

@@ -24,9 +24,11 @@ NEVER = 0.0
 
 
 @asynccontextmanager
-async def opened(path: Path, inline_seconds: float) -> AsyncIterator[Writer]:
-    settings = Settings(path, "OFF")
-    writer = Writer(partial(open_writer, settings), path, inline_seconds=inline_seconds)
+async def opened(
+    path: Path, inline_seconds: float, synchronous: str = "OFF"
+) -> AsyncIterator[Writer]:
+    connect = partial(open_writer, Settings(path, synchronous))
+    writer = Writer(connect, path, inline_seconds=inline_seconds, synchronous=synchronous)
     await writer.open()
     try:
         await writer.submit(lambda: partial(run, "CREATE TABLE word (text)"))
@@ -118,3 +120,35 @@ async def test_a_job_that_cannot_be_done_at_once_harms_no_other(tmp_path: Path) 
             await asyncio.sleep(0)
             assert await writer.submit(insert("x")) == threading.get_ident()
     assert words(tmp_path / "a.db") == ["x"] * 3
+
+
+def level(db: sqlite3.Connection) -> int:
+    """How this commit is synced: 1 is NORMAL, 2 FULL."""
+    return int(db.execute("PRAGMA synchronous").fetchone()[0])
+
+
+@pytest.mark.parametrize("inline_seconds", [QUICK, NEVER])
+async def test_a_commit_that_need_not_be_synced_is_not_and_the_next_is(
+    inline_seconds: float, tmp_path: Path
+) -> None:
+    async with opened(tmp_path / "a.db", inline_seconds, "FULL") as writer:
+        levels: list[int] = []
+        for synced in (True, False, False, True, False, True):
+            await asyncio.sleep(0)
+            levels.append(await writer.submit(lambda: level, synced=synced))
+        assert levels == [2, 1, 1, 2, 1, 2]
+
+
+async def test_one_job_that_must_be_synced_is_enough(tmp_path: Path) -> None:
+    async with opened(tmp_path / "a.db", NEVER, "FULL") as writer:
+        jobs = [writer.submit(lambda: level, synced=one == 1) for one in range(3)]
+        assert await asyncio.gather(*jobs) == [2, 2, 2]
+
+
+@pytest.mark.parametrize("synchronous", ["OFF", "NORMAL", "FULL", "EXTRA"])
+async def test_never_more_than_was_asked_for(synchronous: str, tmp_path: Path) -> None:
+    async with opened(tmp_path / "a.db", QUICK, synchronous) as writer:
+        await asyncio.sleep(0)
+        lazy = await writer.submit(lambda: level, synced=False)
+        await asyncio.sleep(0)
+        assert lazy <= await writer.submit(lambda: level)

@@ -39,6 +39,10 @@ class SqliteStore:
     Args:
         path: The file; created with mode 0600 where it is missing. Its directory must exist.
         synchronous: `FULL` survives a power cut; `NORMAL` is faster and survives a killed process.
+        durability: `effect` makes every commit safe as `synchronous` says. `turn` does so for every reply of a
+            model, every word of a person, every end, and everything before a call that must not happen twice; a
+            power cut may take the latest outcomes of calls that can be repeated, which then are. A killed
+            process loses nothing either way.
         busy_timeout_seconds: How long to wait for another process that holds the write lock.
         max_bytes: The file grows no larger than this; None leaves it to the disk.
         inline_seconds: While most commits take no longer, the event loop waits for them, which is cheaper than
@@ -55,6 +59,7 @@ class SqliteStore:
         path: str | Path,
         *,
         synchronous: str = "FULL",
+        durability: str = "effect",
         busy_timeout_seconds: float = 30.0,
         max_bytes: int | None = None,
         inline_seconds: float = 0.001,
@@ -67,7 +72,10 @@ class SqliteStore:
             raise ConfigError("readers must be at least 1.")
         if not 0 <= inline_seconds <= 3600:  # noqa: PLR2004 - an hour
             raise ConfigError("inline_seconds must be between 0 and 3600.")
+        if durability not in ("effect", "turn"):
+            raise ConfigError(f"durability must be effect or turn, not {durability!r}.")
         self.path = settings.path
+        self._durability = durability
         self._keep_answers_seconds = keep_answers_seconds
         self._specs = reads.Specs()
         self._writer = Writer(
@@ -75,6 +83,7 @@ class SqliteStore:
             settings.path,
             inline_seconds=inline_seconds,
             busy_timeout_seconds=busy_timeout_seconds,
+            synchronous=settings.synchronous,
         )
         self._readers = Readers(partial(open_reader, settings), settings.path, count=readers)
 
@@ -106,7 +115,8 @@ class SqliteStore:
             row = writes.prepare(commit)
             return lambda db: writes.commit(db, row)
 
-        return await self._writer.submit(prepare)
+        lazy = self._durability == "turn" and commit.repeatable
+        return await self._writer.submit(prepare, synced=not lazy)
 
     async def load(self, run_id: str) -> Snapshot | None:
         """The run as last committed; see `Store.load`."""

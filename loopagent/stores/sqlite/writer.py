@@ -41,17 +41,25 @@ MAX_AT_ONCE = 2
 TOO_SLOW = 4
 """So many more slow commits than quick ones send jobs to the thread; one that was held up by chance does not."""
 
+_LEAST = {"OFF": "OFF", "NORMAL": "NORMAL", "FULL": "NORMAL", "EXTRA": "NORMAL"}
+"""How commits are written that need no sync of their own, by the level of the others."""
+
 
 class _Ticket:
     """A job on its way: what to do, who waits for it, how it ended."""
 
-    __slots__ = ("error", "future", "prepare", "value", "write")
+    __slots__ = ("error", "future", "prepare", "synced", "value", "write")
 
     def __init__(
-        self, prepare: Callable[[], Write[Any]], future: asyncio.Future[Any] | None = None
+        self,
+        prepare: Callable[[], Write[Any]],
+        future: asyncio.Future[Any] | None = None,
+        *,
+        synced: bool = True,
     ) -> None:
         self.prepare = prepare
         self.future = future
+        self.synced = synced
         self.write: Write[Any] | None = None
         self.value: Any = None
         self.error: BaseException | None = None
@@ -96,6 +104,7 @@ class Writer:
             never.
         busy_timeout_seconds: How long the thread waits for another process that holds the lock; the event
             loop never does.
+        synchronous: How commits are synced that are to be synced.
     """
 
     def __init__(
@@ -105,12 +114,15 @@ class Writer:
         *,
         inline_seconds: float = 0.0,
         busy_timeout_seconds: float = 30.0,
+        synchronous: str = "FULL",
     ) -> None:
         self._connect = connect
         self._path = path
         self._inline_seconds = inline_seconds
         self._timeout_ms = int(busy_timeout_seconds * 1000)
         self._patient = True
+        self._synchronous = synchronous
+        self._synced = True
         self._slowness = 0
         self._connection: sqlite3.Connection | None = None
         self._writing = threading.Lock()
@@ -141,8 +153,12 @@ class Writer:
             raise
         self._queue, self._thread = queue, thread
 
-    async def submit(self, prepare: Callable[[], Write[T]]) -> T:
+    async def submit(self, prepare: Callable[[], Write[T]], *, synced: bool = True) -> T:
         """Run a job and wait for its commit.
+
+        Args:
+            prepare: The job.
+            synced: Whether its commit must survive a power cut; one that need not does so with the next that must.
 
         Raises:
             StoreError: It could not be written, or the store is not open.
@@ -150,7 +166,7 @@ class Writer:
         if self._thread is None:
             raise not_open(self._path)
         loop = asyncio.get_running_loop()
-        ticket = _Ticket(prepare)
+        ticket = _Ticket(prepare, synced=synced)
         tickets = self._gathered.get(loop)
         if tickets is None:
             tickets = self._gathered[loop] = []
@@ -218,7 +234,7 @@ class Writer:
                 one.error = error
             _deliver(first)
             return
-        self._connection, self._patient = connection, True
+        self._connection, self._patient, self._synced = connection, True, True
         open_ = True
         while open_:
             tickets, open_ = _take(queue)
@@ -256,6 +272,11 @@ class Writer:
         if patient != self._patient:
             connection.execute(f"PRAGMA busy_timeout = {self._timeout_ms if patient else 0}")
             self._patient = patient
+        synced = any(one.synced for one in tickets)
+        if synced != self._synced:
+            level = self._synchronous if synced else _LEAST[self._synchronous]
+            connection.execute(f"PRAGMA synchronous = {level}")
+            self._synced = synced
         began = perf_counter()
         _transact(tickets, connection)
         if len(tickets) == 1:
