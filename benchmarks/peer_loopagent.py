@@ -84,10 +84,13 @@ def agent(tool, *, by_history=False):
 class LoopAgentPeer(Peer):
     name = "loopagent"
     packages = ["loopagent", "pydantic"]
-    backends = ["sqlite"]
+    backends = ["sqlite", "sqlite-turn"]
 
     def url(self):
-        return f"sqlite:///{self.where}/loopagent.db" if self.backend else "memory://"
+        if not self.backend:
+            return "memory://"
+        options = "?durability=turn" if self.backend == "sqlite-turn" else ""
+        return f"sqlite:///{self.where}/loopagent.db{options}"
 
     async def open(self, tool, *, by_history=False, recover=False):
         self.app = App(
