@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Call: TypeAlias = RunAction | CallClientTool
 """Effects that pass the gate before they are asked for."""
+CALLS = (RunAction, CallClientTool)
 
 
 def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
@@ -41,8 +42,8 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
         True when a result became known without an effect (a refused call): the step must be looked at again.
     """
     fresh = [one for one in wanted if not _known(tx, one)]
-    calls = [one for one in fresh if isinstance(one, RunAction | CallClientTool)]
-    others = [one for one in fresh if not isinstance(one, RunAction | CallClientTool)]
+    calls = [one for one in fresh if isinstance(one, CALLS)]
+    others = [one for one in fresh if not isinstance(one, CALLS)]
     changed = [_issue_other(tx, effect) for effect in others]
     changed += [_ask_or_refuse(tx, call) for call in calls]
     if any(

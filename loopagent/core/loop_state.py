@@ -89,6 +89,8 @@ def ask_public(state: RunState, ask: AskHuman | CallClientTool) -> dict[str, Any
 def publish_state(tx: Tx) -> None:
     """Tell of a changed loop state, and of the start and end of waiting."""
     state = tx.state
+    if not state.shown_asks and state.shown == "running" and not state.waiting and not state.ended:
+        return
     now = loop_state(state)
     asks = tuple(request_id(state, one) for one in open_requests(state)) if state.waiting else ()
     if (now.state, asks) == (state.shown, state.shown_asks):

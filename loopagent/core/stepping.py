@@ -74,7 +74,7 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
         tx.notice(text)
     if step.claimed:
         tx.notice(CLAIM_NOT_TAKEN)
-    _count_mistake(tx, list(step.results.values()), done)
+    _count_mistake(tx, [one for _, one in step.results.since(0)], done)
     tx.close_turn("step")
 
 

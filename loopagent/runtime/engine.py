@@ -301,11 +301,13 @@ class Engine:
 
     async def _work(self, live: Live, effect: Effect) -> None:
         """Perform an effect, bring its outcome back, and go on with one of the effects that follow from it."""
-        following: Effect | None = effect
-        while following is not None:
-            following = await self._perform(live, following)
-            if isinstance(following, CallModel):
-                await asyncio.sleep(0)  # a model and actions that never wait must not keep the loop
+        while True:
+            following = await self._perform(live, effect)
+            if following is None:
+                return
+            if isinstance(following, CallModel) and not isinstance(effect, RunAction):
+                await asyncio.sleep(0)  # a model that never waits must not keep the loop; an action never does
+            effect = following
 
     async def _perform(self, live: Live, effect: Effect) -> Effect | None:
         """Perform one effect and deliver its outcome together with whatever else is ready by then."""

@@ -37,6 +37,7 @@ _REQUEST_STATUS: dict[str, RequestStatus] = {
     "request.expired": "expired",
     "client_tool.requested": "open",
 }
+_ABOUT_REQUESTS = ("request.", "client_tool.")
 _CALL_STATUS: dict[str, RequestStatus] = {
     "answered": "resolved",
     "timed_out": "expired",
@@ -58,7 +59,7 @@ def request_changes(facts: Sequence[Fact]) -> list[RequestChange]:
     """What the facts of a commit do to requests, in order."""
     changes: list[RequestChange] = []
     for one in facts:
-        status = _status(one)
+        status = _status(one) if one.type.startswith(_ABOUT_REQUESTS) else None
         if status is not None:
             changes.append(RequestChange(str(one.data["requestId"]), status, plain(one.data)))
     return changes
