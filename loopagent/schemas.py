@@ -14,6 +14,7 @@ from loopagent.core.facts import FACT_TYPES
 from loopagent.core.flavours import ACCEPTED, flavour
 from loopagent.core.protocol.base import Wire
 from loopagent.core.steps import STEP_TYPES
+from loopagent.scenario_spec import ScenarioSpec
 from loopagent.skill import SkillSection
 
 
@@ -139,6 +140,14 @@ def agent_schema() -> Schema:
     return {"$schema": DRAFT, **schema}
 
 
+def scenario_schema() -> Schema:
+    """A scenario file, for editors."""
+    schema = ScenarioSpec.model_json_schema(by_alias=True)
+    extra = {"apiVersion": {"const": "loopagent/v1"}, "kind": {"const": "Scenario"}}
+    schema["properties"] = {**extra, **schema["properties"]}
+    return {"$schema": DRAFT, **schema}
+
+
 def _strict(dialect: Any) -> Callable[[], Schema]:
     return lambda: generation_schema(dialect, step_types=sorted(STEP_TYPES))
 
@@ -153,6 +162,7 @@ def files() -> dict[str, Callable[[], Schema]]:
         "loop_agent_response.json": reply_schema,
         "event.json": event_schema,
         "agent.json": agent_schema,
+        "scenario.json": scenario_schema,
         **{f"strict/{one}.json": _strict(one) for one in DIALECTS},
         **{f"steps/{name}.json": _step(name) for name in sorted(STEP_TYPES)},
     }

@@ -11,7 +11,7 @@ import typer
 
 from loopagent import logs, resources
 from loopagent.app import App
-from loopagent.cli import decide, manage, tools
+from loopagent.cli import decide, manage, scenarios, tools
 from loopagent.cli.output import out
 from loopagent.cli.session import Output, drive, run_async, terminal_answerer
 from loopagent.cli.skills import skills
@@ -32,6 +32,7 @@ cli.add_typer(tools.agents, name="agents")
 cli.add_typer(skills, name="skills")
 cli.add_typer(tools.schemas, name="schemas")
 cli.add_typer(tools.reply, name="reply")
+cli.command("test")(scenarios.run_scenarios)
 ProjectDir = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
 Database = Annotated[
     str | None, typer.Option("--db", help="Where runs are kept: a file or a store URL.")

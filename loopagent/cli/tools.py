@@ -24,6 +24,7 @@ from loopagent.core.state import RunState
 from loopagent.errors import ConfigError
 from loopagent.http.server import make_server
 from loopagent.project import Project, load_project
+from loopagent.project.scenarios import load_scenarios
 from loopagent.runview import RunView
 
 
@@ -40,8 +41,9 @@ def lint(project: ProjectDir = Path()) -> None:
     loaded = load_project(project)
     for warning in loaded.warnings:
         err.print(f"warning: {warning}", markup=False)
+    scenarios = load_scenarios(loaded)
     counts = f"{len(loaded.agents)} agent(s), {len(loaded.actions)} action(s), {len(loaded.skills)} skill(s)"
-    out.print(f"{counts}: fine")
+    out.print(f"{counts}, {len(scenarios)} scenario(s): fine")
 
 
 @agents.command("prompt")

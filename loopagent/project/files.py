@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Final, Union, get_args, get_origin
 
 from loopagent.core.names import closest
 from loopagent.core.problems import path_text, problems_of
@@ -168,11 +169,19 @@ def _unknown(loc: Loc, model: type[BaseModel], more: Iterable[str]) -> str:
 def known_keys(model: Any, loc: Loc) -> list[str]:
     """The keys that an object at a place may have."""
     for part in loc:
-        if isinstance(part, int):
-            model = next(iter(get_args(model)), None)
+        model = _without_null(model)
+        if get_origin(model) in {list, tuple, dict}:
+            model = next((one for one in reversed(get_args(model)) if one is not ...), None)
             continue
         fields: dict[str, Any] = getattr(model, "model_fields", {})
         field = next((one for name, one in fields.items() if part in {name, one.alias}), None)
         model = None if field is None else field.annotation
-    fields = getattr(model, "model_fields", {})
+    fields = getattr(_without_null(model), "model_fields", {})
     return [one.alias or name for name, one in fields.items()]
+
+
+def _without_null(annotation: Any) -> Any:
+    """The type that something may have besides null."""
+    if get_origin(annotation) not in {Union, UnionType}:
+        return annotation
+    return next((one for one in get_args(annotation) if one is not type(None)), None)

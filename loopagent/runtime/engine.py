@@ -306,7 +306,9 @@ class Engine:
             if following is None:
                 return
             if isinstance(following, CallModel) and not isinstance(effect, RunAction):
-                await asyncio.sleep(0)  # a model that never waits must not keep the loop; an action never does
+                await asyncio.sleep(
+                    0
+                )  # a model that never waits must not keep the loop; an action never does
             effect = following
 
     async def _perform(self, live: Live, effect: Effect) -> Effect | None:
