@@ -105,3 +105,45 @@ async def test_a_long_last_value_becomes_an_artifact(tmp_path: Path) -> None:
     assert entry["result"]["artifact"] == "A"
     assert entry["result"]["chars"] == 200 * 101 - 1
     assert any(one["type"] == "artifact.created" for one in events)
+
+
+async def test_another_process_goes_on_with_the_entries_that_are_left(tmp_path: Path) -> None:
+    made: list[int] = []
+    held = asyncio.Event()
+
+    @action(effects="read")
+    async def look(order: int) -> int:
+        """Look one order up; the later ones hang until the second process."""
+        made.append(order)
+        if order >= 5:
+            await held.wait()
+        return order
+
+    steps = [
+        ORDERS,
+        {"first": 8},
+        {"map": {"do": [{"tool": "look", "with": {"order": "{{item.id}}"}}]}},
+    ]
+
+    def app() -> App:
+        agent: Agent[Any] = Agent(
+            "planner", model=ScriptedModel([pipe(*steps), DONE]), actions=[list_orders, look]
+        )
+        return App(agents=[agent], store=f"sqlite:///{tmp_path}/runs.db")
+
+    async with app() as first:
+        run_id = (await first.start("planner", "Look at the orders.")).id
+        for _ in range(2_000):
+            step = (await first.get(run_id)).state.step
+            if step is not None and len(step.results) == 6:
+                break
+            await asyncio.sleep(0.01)
+    assert sorted(made) == list(range(8))
+    held.set()
+    async with app() as second:
+        view = await second.wait(run_id, timeout_seconds=20)
+        assert view.state.status == "completed"
+        messages = await second.store.transcript(run_id)
+    text = next(one.text for one in messages if one.kind == "results")
+    assert json.loads(text)["results"][0]["result"] == list(range(8))
+    assert sorted(made) == [0, 1, 2, 3, 4, 5, 5, 6, 6, 7, 7]
