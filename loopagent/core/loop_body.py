@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from loopagent.core import policy
@@ -14,13 +13,14 @@ from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.params import check_params
 from loopagent.core.pipeline.calls import bounds_of, maker, tool_at
-from loopagent.core.pipeline.checker import actions_of, check_pipeline
+from loopagent.core.pipeline.checker import check_pipeline
+from loopagent.core.pipeline.diagnosis import label_of
 from loopagent.core.pipeline.memo import Memo
 from loopagent.core.pipeline.trace import Failed, Needs, Value, calls_of
-from loopagent.core.pipeline.walker import walk
+from loopagent.core.pipeline.walker import calls_per_entry, walk
 from loopagent.core.problems import Problem
-from loopagent.core.protocol.loops import Loop
-from loopagent.core.steps import MadeCall
+from loopagent.core.protocol.loops import ForEachOperation, Loop
+from loopagent.core.steps import MadeCall, offered
 from loopagent.core.template import compile_template
 
 
@@ -115,12 +115,17 @@ class ActionBody:
 
 
 class PipelineBody:
-    """One pipeline in each pass; its last value is what the pass brought."""
+    """One pipeline in each pass; its last value is what the pass brought.
 
-    what = "pipeline"
+    Args:
+        request: The pipeline, checked.
+        window: Calls of one pass that may run side by side.
+    """
 
-    def __init__(self, request: AgentPipelineRequest) -> None:
+    def __init__(self, request: AgentPipelineRequest, window: int) -> None:
+        self.what = f"pipeline {label_of(request)}"
         self._request = request
+        self._window = window
         self._memos: dict[str, Memo] = {}
 
     def look(
@@ -149,7 +154,7 @@ class PipelineBody:
             key=f"{key}.pipe",
             results=results,
             call=maker(run, lambda spot: f"{BATCH}.{spot.place}"),
-            bounds=bounds_of(run),
+            bounds=bounds_of(run, self._window),
             at=run.step.began_at if run.step else run.clock,
             memo=self._memos.setdefault(key, Memo()),
         )
@@ -175,16 +180,25 @@ def _bad(problems: Collection[Problem]) -> Outcome:
 def body_of(loop: Loop, run: RunState) -> Body:
     """The body of a checked loop."""
     if loop.pipeline is not None:
-        return PipelineBody(loop.pipeline)
+        return PipelineBody(loop.pipeline, _window(loop, run))
     assert loop.action is not None
     return ActionBody(loop.action, run, f"{BATCH}.{loop.action.name}")
 
 
+def _window(loop: Loop, run: RunState) -> int:
+    """Calls of one pass that may run side by side: passes that do so share what the run allows."""
+    most = run.spec.limits.max_concurrency
+    if isinstance(loop, ForEachOperation) and loop.execution_mode == "parallel":
+        return max(1, most // min(loop.max_concurrency, most))
+    return most
+
+
 def asked(loop: Loop, passes: int) -> dict[str, int]:
     """How often a loop of so many passes calls each action, as far as that is known."""
-    names = [loop.action.name] if loop.action else []
-    names += actions_of(loop.pipeline) if loop.pipeline else []
-    return {name: times * passes for name, times in Counter(names).items()}
+    each = {loop.action.name: 1} if loop.action else {}
+    if loop.pipeline:
+        each = calls_per_entry(loop.pipeline.steps)
+    return {name: times * passes for name, times in each.items()}
 
 
 def hidden_bodies(usable: Collection[str]) -> frozenset[str]:
@@ -197,11 +211,18 @@ def describe(loop: Loop, run: RunState, scopes: list[dict[str, Any]], key: str) 
     """What a person is shown of the calls of a loop: the parameters as written, and filled in for the first passes."""
     if loop.pipeline is not None:
         tool = tool_at(loop.pipeline, key.removeprefix(f"{BATCH}."))
-        return {"params": (tool.with_ if tool else None) or {}, "first": []}
+        return _described((tool.with_ if tool else None) or {}, scopes)
     assert loop.action is not None
     template = compile_template(loop.action.params, bare=run.spec.references == "bare")
     filled = [template.fill(scope, where="params").value for scope in scopes]
     return {"params": loop.action.params, "first": filled}
+
+
+def _described(params: dict[str, Any], scopes: list[dict[str, Any]]) -> dict[str, Any]:
+    """One call of a pipeline in all passes; it is filled in where it needs nothing of the stages before."""
+    template = compile_template(params)
+    filled = [template.fill(scope, where="with") for scope in scopes]
+    return {"params": params, "first": [one.value for one in filled if not one.problems]}
 
 
 def check_body(
@@ -212,7 +233,7 @@ def check_body(
     Returns:
         The loop with names resolved, all problems, and warnings.
     """
-    if loop.pipeline is not None:
+    if loop.pipeline is not None and "Pipeline" in offered(run.spec):
         request, problems, warnings = check_pipeline(
             loop.pipeline, run, names=names, where=f"{path}.pipeline"
         )
@@ -220,7 +241,8 @@ def check_body(
         checked = loop if same else loop.model_copy(update={"pipeline": request})
         return checked, problems, warnings
     if loop.action is None:
-        return loop, [Problem(f"{path}.subAgent", "this agent has no sub-agents")], []
+        other = "pipeline" if loop.pipeline is not None else "subAgent"
+        return loop, [Problem(f"{path}.{other}", "this agent cannot do that in a loop")], []
     call, problems, warnings = _check_action(loop.action, run, names, f"{path}.action")
     same = call is loop.action
     return loop if same else loop.model_copy(update={"action": call}), problems, warnings

@@ -55,12 +55,12 @@ def tool_at(request: AgentPipelineRequest, place: str) -> ToolStage | None:
     return stage if isinstance(stage, ToolStage) else None
 
 
-def bounds_of(run: RunState) -> Bounds:
-    """How much a pipeline of a run may do now."""
+def bounds_of(run: RunState, window: int | None = None) -> Bounds:
+    """How much a pipeline of a run may do now; `window` are its calls side by side, if not all that may run so."""
     limits = run.spec.limits
     return Bounds(
         max_entries=limits.max_pipeline_entries,
-        window=limits.max_concurrency,
+        window=window or limits.max_concurrency,
         in_a_row=limits.breaker.in_a_row,
         max_bytes=limits.max_pipeline_bytes,
         room=_room(run),
