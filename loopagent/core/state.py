@@ -269,6 +269,8 @@ class RunState:
 
 
 _NOT_STORED = {"spec", "handler", "schema_version"}
+OFTEN_EMPTY = ("scratchpad", "breaker")
+"""Models whose fields are all empty by default. Seeing that is cheaper here than comparing them with a new one."""
 _ADAPTER: TypeAdapter[RunState] = TypeAdapter(RunState)
 _OUTCOMES: TypeAdapter[dict[str, Outcome]] = TypeAdapter(dict[str, Outcome])
 
@@ -280,7 +282,8 @@ def dump_state(state: RunState) -> bytes:
         recent = Outcomes(dict(step.results.since(step.spilled)))
         state = state.fork()
         state.step = replace(step, results=recent)
-    body = _ADAPTER.dump_json(state, exclude=_NOT_STORED, exclude_defaults=True)
+    empty = {name for name in OFTEN_EMPTY if not any(getattr(state, name).__dict__.values())}
+    body = _ADAPTER.dump_json(state, exclude=_NOT_STORED | empty, exclude_defaults=True)
     return b'{"schema_version":%d,' % SCHEMA_VERSION + body[1:]
 
 

@@ -1,0 +1,71 @@
+"""What is stored of a state: everything that says more than the defaults, and it comes back as it was."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+from pydantic_core import from_json
+
+from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.breaker import ActionRecord, BreakerState
+from loopagent.core.outcome import Outcome
+from loopagent.core.outcomes import Outcomes
+from loopagent.core.scratchpad import Scratchpad, Task
+from loopagent.core.state import (
+    OFTEN_EMPTY,
+    SCHEMA_VERSION,
+    Counters,
+    RunState,
+    StepInProgress,
+    Usage,
+    dump_state,
+    load_state,
+)
+
+
+SPEC = AgentSpec(name="tester")
+FRESH = RunState(id="run_1", spec=SPEC, model="scripted:x")
+FILLED = replace(
+    FRESH,
+    turn=3,
+    payload={"none": None, "list": [1, 2.5, "é"]},
+    scratchpad=Scratchpad(notes="a", tasks=(Task(id="1", title="t", status="pending"),)),
+    breaker=BreakerState(actions={"work": ActionRecord(in_a_row=1, calls={"x": 1})}),
+    step=StepInProgress(request={"type": "Chat"}, results=Outcomes({"a": Outcome.done(1)})),
+    counters=Counters(mistakes=1, last_step="x"),
+    usage=Usage(model_calls=1, cost_usd=0.5),
+    notices=("look",),
+)
+
+
+def whole(state: RunState) -> dict[str, Any]:
+    """The state as a pydantic adapter writes it, without any shortcut."""
+    adapter = TypeAdapter(RunState)
+    body = adapter.dump_json(state, exclude={"spec", "handler"}, exclude_defaults=True)
+    return {"schema_version": SCHEMA_VERSION, **from_json(body)}
+
+
+@pytest.mark.parametrize("state", [FRESH, FILLED], ids=["fresh", "filled"])
+def test_what_is_stored_is_what_the_adapter_writes_and_comes_back(state: RunState) -> None:
+    body = dump_state(state)
+    assert from_json(body) == whole(state)
+    assert load_state(body, SPEC) == state
+
+
+@pytest.mark.parametrize("name", OFTEN_EMPTY)
+def test_what_is_left_out_when_it_is_empty_is_empty_by_default(name: str) -> None:
+    (found,) = (one for one in fields(RunState) if one.name == name)
+    empty = getattr(FRESH, found.name)
+    assert not any(empty.__dict__.values())
+    assert empty.__dict__.keys() == type(empty).model_fields.keys()
+    assert name in from_json(dump_state(FILLED))
+
+
+def test_a_copy_is_the_same_and_is_changed_alone() -> None:
+    made = FILLED.fork()
+    assert made == FILLED
+    made.turn, made.pending = 9, {}
+    assert FILLED.turn == 3
