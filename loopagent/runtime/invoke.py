@@ -17,6 +17,7 @@ from loopagent.action import Action, ActionContext, CallClock
 from loopagent.core.jsonable import NotJsonError, TooLargeError, storable, to_jsonable
 from loopagent.core.outcome import Outcome
 from loopagent.errors import ActionError
+from loopagent.runtime.deadlines import Deadlines
 from loopagent.runtime.threads import BusyError, Threads, Work
 
 
@@ -101,6 +102,7 @@ class Invoker:
         self._closed = False
         self._serial: dict[AnyAction, asyncio.Lock] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._deadlines = Deadlines()
 
     async def invoke(
         self,
@@ -213,7 +215,6 @@ class Invoker:
     ) -> _Coroutine:
         work = _Coroutine(self._call_async(call, arguments), self._grace_seconds)
         self._tasks.add(work.task)
-        work.task.add_done_callback(self._tasks.discard)
         if on_end is not None:
             work.task.add_done_callback(lambda _: on_end())
         return work
@@ -221,8 +222,7 @@ class Invoker:
     async def _outcome(self, call: _Call, work: _Coroutine | Work[Outcome]) -> Outcome:
         """Wait for an attempt, not longer than the call may take."""
         result = work.result
-        loop = asyncio.get_running_loop()
-        timer = loop.call_at(call.ends_at, _give, result, result.set_result, None)
+        self._deadlines.add(result, call.ends_at)
         try:
             outcome = await result
         except asyncio.CancelledError:
@@ -230,12 +230,21 @@ class Invoker:
             await work.give_up()
             raise
         finally:
-            timer.cancel()
+            self._deadlines.drop(result)
+            if isinstance(work, _Coroutine):
+                self._leave(work.task)
         if outcome is not None:
             return outcome
         call.context.clock.stopped = True
         await work.give_up()
         return _timed_out(call)
+
+    def _leave(self, task: asyncio.Task[None]) -> None:
+        """Stop keeping a task in mind when it has ended; most have, and need no callback for it."""
+        if task.done():
+            self._tasks.discard(task)
+        else:
+            task.add_done_callback(self._tasks.discard)
 
     async def _call_async(self, call: _Call, arguments: dict[str, Any]) -> Outcome:
         try:
