@@ -13,12 +13,13 @@ from loopagent.app import App
 from loopagent.cli.output import out, print_json, short, show_event, table
 from loopagent.cli.session import drive, run_async, terminal_answerer
 from loopagent.errors import ConfigError
+from loopagent.explain import explain
 from loopagent.project import load_project
 from loopagent.runview import RunView
 
 
 runs = typer.Typer(
-    help="Runs: list, show, events, turns, resume, cancel, delete.", no_args_is_help=True
+    help="Runs: list, show, events, turns, explain, resume, cancel, delete.", no_args_is_help=True
 )
 Project = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
 Database = Annotated[
@@ -137,6 +138,23 @@ def count_turns(
             for one in turns.values()
         ]
         table(("turn", "reply", "outcome", "message"), rows)
+        return 0
+
+    with_app(project, db, work)
+
+
+@runs.command("explain")
+def explain_run(
+    run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False
+) -> None:
+    """Say turn by turn who decided what, and on which grounds, from the run's events."""
+
+    async def work(app: App) -> int:
+        explanation = explain([one async for one in app.events(run_id, live=False)])
+        if as_json:
+            print_json(explanation.public())
+        else:
+            out.print(explanation.text(), markup=False)
         return 0
 
     with_app(project, db, work)

@@ -148,7 +148,6 @@ class _Play:
             payload=spec.payload,
             limits=spec.limits or None,
             plan_mode=spec.plan_mode,
-            by="scenario",
         )
 
     async def _finished(self, app: App, view: RunView) -> RunView:
