@@ -126,7 +126,7 @@ def edit_request(
     db: Database = None,
 ) -> None:
     """Change a plan or the parameters of a call, and approve it as changed."""
-    changed = _changed(file, text)
+    changed = changed_text(file, text)
     seen = Seen(revision, digest)
     _decide(project, db, request_id, seen, decision="approve", edited=changed, feedback=feedback)
 
@@ -173,7 +173,12 @@ def _decide(
     with_app(project, db, work)
 
 
-def _changed(file: str | None, text: str | None) -> str:
+def changed_text(file: str | None, text: str | None) -> str:
+    """The text that a person gives instead of what was shown: in a file, on standard input, or as an option.
+
+    Raises:
+        ConfigError: It is not given exactly once, or the file cannot be read.
+    """
     if (file is None) == (text is None):
         message = "give the changed text with --file or with --text"
         raise ConfigError(message)
