@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from loopagent.action import Action, ActionContext
 from loopagent.agent import Agent
 from loopagent.clients import ToolAnswer
+from loopagent.core.skill_spec import READ_FILE
 from loopagent.errors import ActionError, RequestError
 from loopagent.matching import differences, shown
 from loopagent.testing.jumping import JumpingLoop
@@ -46,7 +47,8 @@ class Fakes:
 
     def __init__(self, scenario: Scenario) -> None:
         self._given = scenario.spec.actions
-        self._real = set(scenario.spec.real_actions)
+        # Files of skills lie in the project and are only read: nothing has to be made up for them.
+        self._real = {READ_FILE, *scenario.spec.real_actions}
         self._used = {name: [0] * len(entries) for name, entries in self._given.items()}
         self._actions: dict[int, AnyAction] = {}
         self.problems: list[Problem] = []

@@ -12,7 +12,7 @@ import pytest
 
 from loopagent import Agent, action
 from loopagent.errors import ConfigError
-from loopagent.project import Project, load_project
+from loopagent.project import Project, load_project, load_skill
 from loopagent.testing import ScenarioResult, load_scenarios, run_scenario
 
 
@@ -229,6 +229,31 @@ def test_agents_in_python_are_played_too(tmp_path: Path) -> None:
     here = Project(tmp_path, agents={"dicer": agent})
     [one] = load_scenarios(here, [path])
     assert str(one) == "dice"
+    run_scenario(one).check()
+
+
+def test_files_of_skills_are_really_read(tmp_path: Path) -> None:
+    head = "---\nname: rates\ndescription: Rates.\nmetadata: {loopagent-activation: auto}\n---\n"
+    (tmp_path / "rates" / "references").mkdir(parents=True)
+    (tmp_path / "rates" / "SKILL.md").write_text(f"{head}Read the file.")
+    (tmp_path / "rates" / "references" / "rates.md").write_text("5 %")
+    skill = load_skill(tmp_path / "rates")
+    agent = Agent("clerk", skills=[skill], skill_activation="auto")
+    read = calls(("read_skill_file", {"skill": "rates", "path": "references/rates.md"}))
+    body = {
+        "agent": "clerk",
+        "message": "/rates Which?",
+        "replies": [read, {"taskComplete": True, "message": "5 %."}],
+        "expect": {
+            "events": [
+                {"type": "skill.activated", "data": {"activatedBy": "user"}},
+                {"type": "action.completed", "data": {"result": {"text": "5 %"}}},
+            ]
+        },
+    }
+    path = tmp_path / "rates.scenario.json"
+    path.write_text(json.dumps(body))
+    [one] = load_scenarios(Project(tmp_path, agents={"clerk": agent}), [path])
     run_scenario(one).check()
 
 
