@@ -537,7 +537,14 @@ DECISIONS = st.lists(
 @given(DECISIONS)
 def test_nothing_is_sent_unless_the_last_plan_is_approved(steps: list[str]) -> None:
     play = Play(
-        planner(limits={"max_mistakes": 0, "max_refusals_in_a_row": 99, "max_refusals": 99})
+        planner(
+            limits={
+                "max_mistakes": 0,
+                "max_refusals_in_a_row": 99,
+                "max_refusals": 99,
+                "repeat_limit": 99,
+            }
+        )
     )
     open_gate, old = False, "1:plan"
     for count, step in enumerate(steps):
