@@ -400,3 +400,15 @@ def test_one_approval_covers_the_pipelines_of_a_loop() -> None:
     assert ask.subject["params"] == {"item": "{{ item.id }}"}
     run.answer("approve")
     assert len(calls(run)) == 2
+
+
+def test_fix_26_what_parallel_items_write_is_kept_from_all_of_them() -> None:
+    action = {
+        "name": "work",
+        "params": {"item": "{{ item.id }}"},
+        "outputMapping": {"*": "done.n{{ index }}"},
+    }
+    run = play([{"id": 1}, {"id": 2}, {"id": 3}])
+    run.reply(loop(action=action, executionMode="parallel"))
+    run.settle("each.2", "c").settle("each.0", "a").settle("each.1", "b")
+    assert run.state.payload["done"] == {"n0": "a", "n1": "b", "n2": "c"}
