@@ -1,9 +1,9 @@
 """Who writes. What has queued up meanwhile goes into one transaction, so one sync serves all.
 
 A thread does, so that the event loop does not wait for the disk. But waking it and being woken by it costs more
-than a commit to a fast disk. So while commits are quick, the first jobs of a moment are done where they are asked for,
-if the thread has nothing to do and no other process holds the lock. When more are slow than quick, that
-ends until the thread has seen quick ones again.
+than a commit to a fast disk. So while commits are quick and jobs come one by one, they are done where they are asked
+for, if the thread has nothing to do and no other process holds the lock. When more are slow than quick, that ends
+until the thread has seen quick ones again.
 
 All other jobs are handed over when the event loop has run everything that was ready: then the thread finds them
 together and has the interpreter to itself, instead of fighting for it after every statement.
@@ -38,6 +38,8 @@ MAX_JOBS = 512
 """No more is taken into one transaction once it has so many jobs."""
 MAX_AT_ONCE = 2
 """Jobs of one moment that are done on the event loop. More come from several runs and had better share a commit."""
+CROWDED = 8
+"""After jobs that came together so many more go to the thread, where others can join them."""
 TOO_SLOW = 4
 """So many more slow commits than quick ones send jobs to the thread; one that was held up by chance does not."""
 
@@ -128,6 +130,7 @@ class Writer:
         self._writing = threading.Lock()
         self._handed_over = 0
         self._at_once = 0
+        self._crowded = 0
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Ticket]] = {}
         self._queue: Queue = SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -185,7 +188,7 @@ class Writer:
     def _done_at_once(self, ticket: _Ticket) -> bool:
         """Do a job on the event loop; False when it has to go to the thread."""
         slow = self._slowness >= TOO_SLOW or not self._inline_seconds
-        if slow or not self._writing.acquire(blocking=False):
+        if slow or self._crowded or not self._writing.acquire(blocking=False):
             return False
         try:
             connection = self._connection
@@ -205,6 +208,7 @@ class Writer:
         tickets = self._gathered.pop(loop, [])
         if not tickets:
             return
+        self._crowded = CROWDED if len(tickets) > 1 else max(self._crowded - 1, 0)
         with self._lock:
             if self._thread is not None:
                 self._handed_over += len(tickets)
