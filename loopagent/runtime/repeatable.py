@@ -29,10 +29,9 @@ def repeatable(before: RunState, events: Sequence[Event], after: RunState) -> bo
     """
     if after.ended or after.waiting:
         return False
-    for one in events:  # ordinary code: this is looked at twice a turn
-        if not isinstance(one, Settled) or not _harmless(before.pending.get(one.effect_id)):
-            return False
-    return True
+    return all(
+        isinstance(one, Settled) and _harmless(before.pending.get(one.effect_id)) for one in events
+    )
 
 
 def _harmless(effect: object) -> bool:
