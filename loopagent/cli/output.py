@@ -111,6 +111,11 @@ def _problems(data: Json) -> str:
     return "; ".join(f"{one['path'] or 'reply'}: {one['message']}" for one in data["problems"])
 
 
+def _passes(data: dict[str, Any]) -> str:
+    times = "as often as it holds" if data.get("passes") is None else f"{data['passes']} times"
+    return f"{times}, {data['sideBySide']} at a time"
+
+
 def _proposed(data: Json) -> str:
     lines = len(data["text"].splitlines())
     return (
@@ -148,6 +153,13 @@ LINES: dict[str, Callable[[Json], str]] = {
     "action.rejected": lambda data: f"{data['action']}: {short(data['reason'])}",
     "client_tool.requested": _asked,
     "client_tool.completed": _brought,
+    "loop.started": lambda data: (
+        f"{data['kind']} over {short(data['over'])}: {data['what']}, {_passes(data)}"
+    ),
+    "loop.completed": lambda data: (
+        f"{data['done']} done, {data['failed']} failed, {data['notStarted']} not started"
+        + (f": {short(data['stopped'])}" if data["stopped"] else "")
+    ),
     "skill.activated": lambda data: f"{data['skill']} by {data['activatedBy']}",
     "skill.refused": lambda data: f"{data['skill']}: {data['reason']}",
     "request.created": lambda data: (

@@ -43,7 +43,9 @@ def test_the_demo_runs_to_its_end_without_a_network() -> None:
         "question: Region",
         "answer by demo",
         "run.completed",
-        "4 turns",
+        "plan.approved",
+        "loop.completed     4 done",
+        "5 turns",
     ):
         assert shown in done.stdout
 
