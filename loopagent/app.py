@@ -140,11 +140,8 @@ class App:
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
-        await self.engine.aclose()
-        await self._leases.aclose()
-        await self._performer.aclose()
-        await self._invoker.aclose()
-        await self.store.aclose()
+        for part in (self.engine, self._leases, self._performer, self._invoker, self.store):
+            await part.aclose()
 
     def now(self) -> float:
         """Seconds since the epoch, by the app's clock."""
@@ -312,9 +309,8 @@ class App:
         """
         view = await self.get(run_id)
         if not view.state.ended:
-            raise RequestError(
-                "run_active", "The run is still going on; cancel it first.", status=409
-            )
+            text = "The run is still going on; cancel it first."
+            raise RequestError("run_active", text, status=409)
         await self.store.delete(run_id)
 
     # ------------------------------------------------------------------ read
