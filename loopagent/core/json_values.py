@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final, TypeAlias, TypeGuard
 
+from pydantic_core import to_json
+
 
 Json: TypeAlias = dict[str, Any]
 """A JSON object."""
@@ -12,8 +14,13 @@ _COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def compact_json(value: Any) -> str:
-    """JSON without blanks, every character as itself; the encoder is made once, which `json.dumps` does not do."""
-    return _COMPACT.encode(value)
+    """JSON without blanks, every character as itself."""
+    try:
+        return to_json(value).decode()
+    except (
+        ValueError
+    ):  # half a surrogate pair, or nested very deeply: slower, but it knows what to do
+        return _COMPACT.encode(value)
 
 
 def is_object(value: object) -> TypeGuard[Json]:
