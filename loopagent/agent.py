@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from loopagent.action import Action
-from loopagent.core.agent_spec import AgentSpec, PayloadSpec
+from loopagent.core.agent_spec import AgentSpec, PayloadSpec, SubAgentSpec
+from loopagent.core.child_payload import path_problems
 from loopagent.core.skill_spec import SkillSet
 from loopagent.errors import ConfigError
 from loopagent.skill import Skill, with_skills
@@ -44,6 +45,14 @@ class Result(Generic[P]):
     """Calls of client tools that wait for their answers."""
 
 
+@dataclass(frozen=True, slots=True)
+class SubAgent:
+    """An agent as another one may give it work; `options` are fields of `SubAgentSpec`."""
+
+    agent: Agent[Any]
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
 class Agent(Generic[P]):
     """An agent.
 
@@ -55,6 +64,7 @@ class Agent(Generic[P]):
         actions: Functions decorated with `@action`.
         skills: Skills it accepts, as `loopagent.project.load_skill` reads them.
         skill_activation: `auto` lets the model activate skills that allow it too, `requested` only people.
+        agents: Agents it may give work to, as they are or as `agent.sub(downstream=[…], upstream=[…])`.
         spec: The whole definition, instead of the parts above.
         **options: Further fields of `AgentSpec`, for example `limits` or `approval`.
 
@@ -70,6 +80,7 @@ class Agent(Generic[P]):
         model: str | Model | None = None,
         payload: type[P] | None = None,
         actions: Iterable[Action[..., Any]] = (),
+        agents: Iterable[Agent[Any] | SubAgent] = (),
         skills: Iterable[Skill] = (),
         skill_activation: Literal["none", "requested", "auto"] = "requested",
         spec: AgentSpec | None = None,
@@ -78,9 +89,12 @@ class Agent(Generic[P]):
         own = {one.spec.name: one for one in actions}
         accepted = tuple(skills)
         self.actions = with_skills(own.values(), accepted)
+        below = [one if isinstance(one, SubAgent) else SubAgent(one) for one in agents]
+        self.agents = {one.agent.name: one.agent for one in below}
         self.model_object = None if isinstance(model, str | None) else model
         self.payload_type: TypeAdapter[P] | None = None if payload is None else TypeAdapter(payload)
         if spec is None:
+            options["agents"] = sub_agent_specs(name, below)
             options.setdefault("payload", _payload_spec(self.payload_type, payload))
             options["skills"] = SkillSet(
                 activation=skill_activation, available=tuple(one.spec for one in accepted)
@@ -104,6 +118,26 @@ class Agent(Generic[P]):
             if schema is None
             else {key: one for key, one in schema.items() if key != "required"}
         )
+
+    def employ(self, agents: Iterable[SubAgent]) -> None:
+        """Let the agent give work to these, instead of those it had; runs under way keep theirs.
+
+        Raises:
+            ConfigError: A term is wrong, or two of them have the same name.
+        """
+        below = list(agents)
+        specs = sub_agent_specs(self.name, below)
+        self.agents = {one.agent.name: one.agent for one in below}
+        self.spec = self.spec.model_copy(update={"agents": specs})
+
+    def sub(self, **options: Any) -> SubAgent:
+        """This agent as another one may give it work.
+
+        Args:
+            **options: Fields of `SubAgentSpec`: `downstream`, `upstream`, `scope`, `messages`, `max_messages`,
+                `max_calls`, `questions`.
+        """
+        return SubAgent(self, options)
 
     async def run(self, message: str, *, payload: Any = None, **options: Any) -> Result[P]:
         """Run to the end, or until the run waits for a person; nothing is kept afterwards.
@@ -138,7 +172,7 @@ class Agent(Generic[P]):
             view = await app.start(self.name, message, payload=payload, **options)
             async for event in app.events(view.id):
                 yield event
-                if event["type"] == "run.idle" or event["type"] == "run.waiting":
+                if event["runId"] == view.id and event["type"] in {"run.idle", "run.waiting"}:
                     return
 
     def result(self, view: RunView) -> Result[P]:
@@ -146,7 +180,7 @@ class Agent(Generic[P]):
         public = view.public()
         return Result(
             run_id=view.id,
-            status="waiting" if view.state.waiting else view.state.status,
+            status="waiting" if view.waiting else view.state.status,
             message=public["message"] or "",
             payload=self._typed(view.state.payload),
             usage=public["usage"],
@@ -170,6 +204,31 @@ class Agent(Generic[P]):
         from loopagent.app import App  # noqa: PLC0415 - the app imports this module
 
         return App(agents=[self], recover=False)
+
+
+def sub_agent_specs(name: str, below: Iterable[SubAgent]) -> tuple[SubAgentSpec, ...]:
+    """What lies between an agent and its sub-agents.
+
+    Args:
+        name: The agent.
+        below: Its sub-agents.
+
+    Raises:
+        ConfigError: An option is wrong, or two sub-agents have the same name.
+    """
+    found: dict[str, SubAgentSpec] = {}
+    for one in below:
+        try:
+            sub = SubAgentSpec.model_validate({**one.options, "spec": one.agent.spec})
+        except ValidationError as error:
+            message = f"agent {name!r}, sub-agent {one.agent.name!r}: {error}"
+            raise ConfigError(message) from error
+        problems = [*path_problems(sub), *([] if sub.name not in found else ["is listed twice"])]
+        if problems:
+            message = f"agent {name!r}, sub-agent {sub.name!r}: {'; '.join(problems)}"
+            raise ConfigError(message)
+        found[sub.name] = sub
+    return tuple(found.values())
 
 
 def _payload_spec(adapter: TypeAdapter[Any] | None, payload: Any) -> PayloadSpec:

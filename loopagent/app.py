@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self
@@ -21,7 +20,6 @@ from loopagent.clients import ToolAnswer, answer_call, with_client_tools
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.client_tool_spec import ClientToolSpec
 from loopagent.core.events import CancelRequested, Delivery, Event, MessagePosted
-from loopagent.core.loop_state import loop_state
 from loopagent.core.plan_state import Mode
 from loopagent.core.state import RunState
 from loopagent.core.text import clean_text
@@ -38,7 +36,7 @@ from loopagent.intake import (
 )
 from loopagent.intake import message as checked_message
 from loopagent.intake import payload as checked_payload
-from loopagent.ports import RequestRow, RunRow, Snapshot, Store
+from loopagent.ports import RequestRow, RunRow, Store
 from loopagent.redaction import Redactor, secrets_of
 from loopagent.registry import Registry
 from loopagent.runtime.attempts import RetryPolicy
@@ -51,6 +49,7 @@ from loopagent.runtime.perform import Performer
 from loopagent.runtime.structured import Schemas, StructuredMode, structured_mode
 from loopagent.runview import RunView
 from loopagent.stores import open_store
+from loopagent.tree import tree, view
 
 
 class App:
@@ -111,6 +110,7 @@ class App:
             performer=self._performer,
             bus=self.bus,
             leases=self._leases,
+            model_of=self._registry.child_model,
             clock=clock,
         )
         self._background: list[asyncio.Task[None]] = []
@@ -321,16 +321,15 @@ class App:
         Raises:
             RequestError: `unknown_run` (404).
         """
-        snapshot = await self.store.load(run_id)
-        if snapshot is None:
-            raise RequestError("unknown_run", f"There is no run {run_id!r}.", status=404)
-        return self._view(snapshot)
+        return await view(run_id, self.store, self.engine)
 
-    def _view(self, snapshot: Snapshot) -> RunView:
-        loop = loop_state(snapshot.state)
-        if loop.state == "running" and self.engine.partial(snapshot.state.id):
-            loop = replace(loop, state="streaming")
-        return RunView(snapshot.state, snapshot.seq, loop)
+    async def tree(self, run_id: str) -> list[RunRow]:
+        """A root run and every run below it, in the order they were made.
+
+        Raises:
+            RequestError: `unknown_run` (404).
+        """
+        return await tree(run_id, self.store)
 
     async def wait(self, run_id: str, *, timeout_seconds: float | None = None) -> RunView:
         """Wait until the run ends or waits for people, or the time is over."""
@@ -339,7 +338,7 @@ class App:
             left = None if deadline is None else max(0.0, deadline - self._clock())
             await self.engine.idle(run_id, left)
             view = await self.get(run_id)
-            resting = view.state.ended or view.state.waiting
+            resting = view.state.ended or view.waiting
             if not resting and not self.engine.works_on(run_id):
                 # Nobody works on it: it waits to be resumed.
                 resting = await self.store.owner(run_id) is None
@@ -370,11 +369,14 @@ class App:
         *,
         agent: str | None = None,
         status: str | None = None,
+        children: bool = False,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RunRow], str | None]:
-        """A page of runs, newest first, and the next cursor."""
-        return await self.store.runs(agent=agent, status=status, cursor=cursor, limit=limit)
+        """A page of runs, newest first, and the next cursor; with `children` also those of sub-agents."""
+        return await self.store.runs(
+            agent=agent, status=status, roots=not children, cursor=cursor, limit=limit
+        )
 
     async def requests(
         self,

@@ -162,6 +162,8 @@ class RunRow:
     created_at: float
     updated_at: float
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    parent_id: str | None = None
+    """The run that gave the work; None for one that was started from outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,10 +264,18 @@ class Store(Protocol):
         *,
         agent: str | None = None,
         status: str | None = None,
+        roots: bool = False,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RunRow], str | None]:
-        """A page of runs, newest first, and the cursor of the next page (None at the end)."""
+        """A page of runs, newest first, and the cursor of the next page (None at the end).
+
+        With `roots` only runs that were started from outside, without the work of sub-agents.
+        """
+        ...
+
+    async def tree(self, run_id: str) -> list[RunRow]:
+        """A root run and every run below it, in the order they were made; a child alone is one row."""
         ...
 
     async def requests(

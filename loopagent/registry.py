@@ -32,7 +32,7 @@ class Registry:
         self._base_dir = base_dir
 
     def add(self, agent: Agent[Any]) -> None:
-        """Make an agent known.
+        """Make an agent and its sub-agents known.
 
         Raises:
             ConfigError: Another agent has this name.
@@ -40,6 +40,8 @@ class Registry:
         if self.agents.setdefault(agent.name, agent) is not agent:
             message = f"there are two agents named {agent.name!r}; rename one"
             raise ConfigError(message)
+        for one in agent.agents.values():
+            self.add(one)
 
     def agent(self, name: str) -> Agent[Any]:
         """The agent of a name.
@@ -69,6 +71,19 @@ class Registry:
                 raise ConfigError(message)
             return agent.model_object
         return open_model(name, env=self._env, base_dir=self._base_dir)
+
+    def child_model(self, agent: str, wanted: str | None, above: str) -> str:
+        """The model that answers a child run (decision seat A1): its agent's own, else the one its parent has.
+
+        Args:
+            agent: Name of the sub-agent.
+            wanted: The model its definition names, or None.
+            above: The model of the run that gives the work.
+        """
+        known = self.agents.get(agent)
+        if wanted is None and known is not None and known.model_object is not None:
+            return f"object:{agent}"
+        return wanted or above
 
     def action_of(self, agent: str, name: str) -> Action[..., Any] | None:
         """The code of an action of an agent, or None when it is not in this process."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from loopagent.core import policy
 from loopagent.core.client_calls import requested
-from loopagent.core.loop_state import LoopState, ask_public, open_requests
+from loopagent.core.lineage import children_of
+from loopagent.core.loop_state import LoopState
 from loopagent.core.state import RunState
 
 
@@ -18,6 +19,14 @@ class RunView:
     state: RunState
     seq: int
     loop: LoopState
+    """What it is doing, with the runs below it that it waits for."""
+    asks: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Open requests of the run and of the runs below it that it waits for."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether nothing goes on until somebody outside does something."""
+        return self.loop.state not in {"running", "streaming", "idle"}
 
     @property
     def id(self) -> str:
@@ -40,6 +49,8 @@ class RunView:
         return {
             "id": state.id,
             "rootRunId": state.root_id,
+            "parentRunId": state.parent_id,
+            "children": children_of(state),
             "agent": state.spec.name,
             "model": state.model,
             "status": state.status,
@@ -50,7 +61,7 @@ class RunView:
             "reason": result.reason if result else None,
             "commands": list(result.commands) if result else [],
             "form": result.form if result else None,
-            "requests": [ask_public(state, one) for one in open_requests(state)],
+            "requests": self.asks,
             "clientCalls": self.client_calls,
             "mode": policy.mode(state),
             "plan": state.plan.public() if state.plan.revision else None,

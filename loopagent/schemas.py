@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, cast
 
-from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.agent_spec import AgentSpec, SubAgentEntry
 from loopagent.core.dialects import DIALECTS, generation_schema
 from loopagent.core.envelope import LoopAgentResponse
 from loopagent.core.facts import FACT_TYPES
@@ -123,6 +123,16 @@ def event_schema() -> Schema:
 def agent_schema() -> Schema:
     """An agent file, for editors."""
     schema = AgentSpec.model_json_schema(by_alias=True)
+    if "$ref" in schema:  # its sub-agents hold definitions, in a file only names and terms
+        schema = {
+            **schema["$defs"].pop(schema["$ref"].rpartition("/")[2]),
+            "$defs": schema["$defs"],
+        }
+    entry = SubAgentEntry.model_json_schema(by_alias=True)
+    schema["$defs"] = {**schema["$defs"], "SubAgentEntry": entry}
+    schema["$defs"].pop("SubAgentSpec", None)
+    named = [{"type": "string"}, {"$ref": "#/$defs/SubAgentEntry"}]
+    schema["properties"]["subAgents"] = {"type": "array", "items": {"anyOf": named}}
     schema["properties"].pop("standing", None)
     schema["properties"]["actions"] = {"type": "array", "items": {"type": "string"}}
     tools = schema["properties"]["clientTools"]

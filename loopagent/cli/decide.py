@@ -15,6 +15,7 @@ from loopagent.cli.manage import AsJson, Database, Project, with_app
 from loopagent.cli.output import out, print_json, short, table
 from loopagent.cli.session import drive, json_or_text, show_card, terminal_answerer
 from loopagent.clients import ToolAnswer
+from loopagent.core.lineage import ARROW
 from loopagent.errors import ConfigError
 from loopagent.ports import RequestRow
 
@@ -57,13 +58,18 @@ def list_requests(
             )
             return 0
         shown = [
-            (one.id, one.agent, one.status, one.body["kind"], short(one.body["title"], 60))
+            (one.id, _who(one), one.status, one.body["kind"], short(one.body["title"], 60))
             for one in rows
         ]
         table(("request", "agent", "status", "kind", "title"), shown)
         return 0
 
     with_app(project, db, work)
+
+
+def _who(request: RequestRow) -> str:
+    """The agents from the root run to the one that asks."""
+    return ARROW.join(request.body.get("agents") or [request.agent])
 
 
 @requests.command("show")
@@ -168,7 +174,8 @@ def _decide(
             content_hash=seen.digest,
             by="human",
         )
-        return await drive(app, view, output="timeline", answer=terminal_answerer())
+        root = await app.get(view.state.root_id)
+        return await drive(app, root, output="timeline", answer=terminal_answerer())
 
     with_app(project, db, work)
 
@@ -234,7 +241,8 @@ def answer_request(
                 edited=changed,
                 by="human",
             )
-        return await drive(app, view, output="timeline", answer=terminal_answerer())
+        root = await app.get(view.state.root_id)
+        return await drive(app, root, output="timeline", answer=terminal_answerer())
 
     with_app(project, db, work)
 

@@ -12,10 +12,12 @@ import typer
 from loopagent.app import App
 from loopagent.cli.output import out, print_json, short, show_event, table
 from loopagent.cli.session import drive, run_async, terminal_answerer
+from loopagent.core.lineage import ARROW
 from loopagent.errors import ConfigError
 from loopagent.explain import explain
 from loopagent.project import load_project
 from loopagent.runview import RunView
+from loopagent.tree import nested
 
 
 runs = typer.Typer(
@@ -56,12 +58,15 @@ def list_runs(
     status: Annotated[
         str | None, typer.Option(help="running, completed, failed or cancelled.")
     ] = None,
+    children: Annotated[
+        bool, typer.Option("--children", help="Runs of sub-agents as well.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
 ) -> None:
     """List runs, newest first."""
 
     async def work(app: App) -> int:
-        rows, _ = await app.runs(agent=agent, status=status, limit=limit)
+        rows, _ = await app.runs(agent=agent, status=status, children=children, limit=limit)
         if as_json:
             print_json(
                 [{name: getattr(one, name) for name in one.__dataclass_fields__} for one in rows]
@@ -94,9 +99,10 @@ def show_run(
     async def work(app: App) -> int:
         view = await app.get(run_id)
         if as_json:
-            print_json(view.public())
+            print_json({**view.public(), "tree": nested(await app.tree(run_id))[0]})
         else:
             _show(view)
+            _show_below(nested(await app.tree(run_id))[0], "")
         return 0
 
     with_app(project, db, work)
@@ -129,7 +135,8 @@ def count_turns(
     async def work(app: App) -> int:
         turns: dict[int, dict[str, Any]] = {}
         async for event in app.events(run_id, live=False):
-            _note_turn(turns, event)
+            if event["runId"] == run_id:
+                _note_turn(turns, event)
         if as_json:
             print_json(list(turns.values()))
             return 0
@@ -209,7 +216,16 @@ def _show(view: RunView) -> None:
     out.print(f"{'payload':>9}: ", end="")
     print_json(public["payload"])
     for one in public["requests"]:
-        out.print(f"{'waits for':>9}: {one['requestId']} {one['title']}", markup=False)
+        who = ARROW.join(one["agents"][1:])
+        shown = f"{one['requestId']} {one['title']}" + (f" ({who})" if who else "")
+        out.print(f"{'waits for':>9}: {shown}", markup=False)
+
+
+def _show_below(node: dict[str, Any], indent: str) -> None:
+    for one in node["children"]:
+        line = f"{indent}{one['agent']} {one['status']}, {one['turn']} turns: {one['id']}"
+        out.print(f"{'gave work':>9}: {line}", markup=False)
+        _show_below(one, f"{indent}  ")
 
 
 def _note_turn(turns: dict[int, dict[str, Any]], event: dict[str, Any]) -> None:

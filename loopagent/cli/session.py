@@ -18,6 +18,7 @@ from rich.text import Text
 from loopagent.app import App
 from loopagent.cli.output import err, out, print_json, show_event, visible
 from loopagent.clients import ToolAnswer
+from loopagent.core.lineage import ARROW
 from loopagent.errors import RequestError
 from loopagent.ports import RequestRow
 from loopagent.runview import RunView
@@ -140,8 +141,8 @@ def terminal_answerer() -> Answerer | None:
 
 async def ask_in_terminal(app: App, view: RunView) -> None:
     """Put every open request of a run to the person at the terminal, again where an answer does not fit."""
-    for ask in view.state.asks:
-        request = await app.store.request(f"{view.id}:{ask.id}")
+    for ask in view.asks:
+        request = await app.store.request(ask["requestId"])
         if request is None or request.status != "open":
             continue
         while not await _taken(partial(_put, app, request)):
@@ -194,6 +195,8 @@ def show_card(body: Json) -> None:
     subject = body.get("subject") or {}
     out.print()
     out.print(visible(body["title"]), style="bold yellow")
+    if len(body.get("agents", ())) > 1:
+        out.print(visible(ARROW.join(body["agents"])))
     if body["kind"] == "plan":
         out.print(visible(subject["diff"] or body["text"]))
         out.print(Text(f"SHA-256 {subject['sha256']}", style="dim"))

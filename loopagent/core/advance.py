@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
-from loopagent.core import client_calls, ending, plans, turns
+from loopagent.core import client_calls, ending, family, plans, sub_agents, turns
 from loopagent.core.effects import (
     AskHuman,
     CallClientTool,
@@ -22,6 +22,7 @@ from loopagent.core.effects import (
     ReadMessage,
     RunAction,
     SetTimer,
+    StartRun,
 )
 from loopagent.core.events import (
     CancelRequested,
@@ -59,8 +60,8 @@ def advance(state: RunState, *events: Event) -> Transition:
     """
     tx = Tx(state)
     for event in events:
-        if tx.state.ended:
-            break
+        if tx.state.ended and not family.counts_after_end(event):
+            continue
         ABSORB[type(event)](tx, event)
     if not tx.touched:
         return Transition(state, changed=False)
@@ -68,6 +69,7 @@ def advance(state: RunState, *events: Event) -> Transition:
         publish_resumed(tx)
         carry_on(tx)
     if not tx.state.ended:
+        family.note_question(tx)
         publish_state(tx)
     return tx.done()
 
@@ -83,6 +85,8 @@ def _started(tx: Tx, event: Started) -> None:
     )
     tx.fact(created, _by(event.by))
     tx.fact(RunStarted())
+    if event.context:
+        tx.say("user", "context", event.context)
     if state.parent_id is None:
         hear(tx, "task", event.message, by=_by(event.by))
     else:  # a parent's model wrote it, which must not pass for a person
@@ -101,6 +105,8 @@ def _settled(tx: Tx, event: Settled) -> None:
 def _reported(tx: Tx, event: Reported) -> None:
     if event.what == "started":
         _mark_started(tx, event)
+    elif event.what in family.HEARD:
+        family.HEARD[event.what](tx, event)
     elif event.data.get("effect") in tx.state.pending:
         tx.clock(event.at)
         tx.fact(ModelRetry.model_validate(event.data))
@@ -111,7 +117,7 @@ def _mark_started(tx: Tx, event: Reported) -> None:
     marked: dict[str, Effect] = {
         key: replace(one, started=True)
         for key, one in tx.state.pending.items()
-        if key in named and isinstance(one, RunAction)
+        if key in named and isinstance(one, RunAction | StartRun)
     }
     if marked:
         tx.clock(event.at)
@@ -239,6 +245,7 @@ SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
     ReadMessage: _known_now,
     KeepValue: _known_now,
     SetTimer: _time_is_up,
+    StartRun: sub_agents.settled,
     AskHuman: _answered,
     CallClientTool: client_calls.answered,
 }

@@ -19,6 +19,7 @@ Approval = Literal["auto", "ask", "never"]
 References = Literal["templates", "bare"]
 Autonomy = Literal["interactive", "autonomous"]
 PlanMode = Literal["off", "optional", "required"]
+MessageMode = Literal["none", "all", "latest", "bookend"]
 
 
 class Spec(BaseModel):
@@ -68,8 +69,8 @@ class Limits(Spec):
     """Cost of all model calls whose price is known."""
     max_concurrency: int = Field(default=8, ge=1)
     """Effects of one step that run side by side."""
-    max_depth: int = Field(default=5, ge=1)
-    """Levels of sub-agents below the root run."""
+    max_depth: int = Field(default=5, ge=0)
+    """Levels of sub-agents below the root run; 0 means that nobody is given work."""
     max_passes: int = Field(default=10_000, ge=1)
     """Passes of one loop, whatever the model asks for."""
     max_pause_ms: int = Field(default=3_600_000, ge=0)
@@ -182,6 +183,10 @@ class AgentSpec(Spec):
     """Tools that the client of a run carries out; a client may bring further ones to its run."""
     skills: SkillSet = SkillSet()
     """Skills the agent accepts, and who may activate them."""
+    agents: tuple[SubAgentSpec, ...] = Field(default=(), alias="subAgents")
+    """Agents it may give work to, each with its own definition: a run pins the whole tree."""
+    parameters: dict[str, Any] | None = None
+    """JSON Schema of the template parameters that `{{ name }}` in the instructions stands for."""
     payload: PayloadSpec = PayloadSpec()
     """Working data: schema, initial value, what the model may read and write."""
     approval: ApprovalPolicy = ApprovalPolicy()
@@ -225,6 +230,10 @@ class AgentSpec(Spec):
         """The client tool of exactly this name, or None."""
         return next((one for one in self.client_tools if one.name == name), None)
 
+    def agent(self, name: str) -> SubAgentSpec | None:
+        """The sub-agent of exactly this name, or None."""
+        return next((one for one in self.agents if one.name == name), None)
+
     def approval_of(self, call: CallSpec) -> Approval:
         """Whether a call of an action or a client tool runs at once, is asked for, or is forbidden."""
         return call.approval or getattr(self.approval, call.effects)
@@ -232,3 +241,47 @@ class AgentSpec(Spec):
     def digest(self) -> str:
         """SHA-256 over the definition; two equal definitions have the same one."""
         return hashlib.sha256(self.model_dump_json(by_alias=True).encode()).hexdigest()
+
+
+class SubAgentTerms(Spec):
+    """What lies between an agent and one that it may give work to: which data, both ways, and how often."""
+
+    downstream: tuple[str, ...] = ("*",)
+    """Paths of the payload that the sub-agent is given a copy of."""
+    scope: str = ""
+    """Part of the payload that is the sub-agent's whole payload, like `/case/notes`; empty for all of it."""
+    upstream: tuple[str, ...] = ("*",)
+    """Paths that its changes come back to, each optionally with operations: `a.b:add,update,delete`.
+
+    A path without operations lets add and update; `*` lets everything. What it was not given is never deleted.
+    """
+    messages: MessageMode = "none"
+    """Which messages of the agent's own conversation it is shown: none, all, the latest, or first and latest."""
+    max_messages: int = Field(default=20, ge=3)
+    """Most messages with `latest` and `bookend`."""
+    max_calls: int | None = Field(default=None, ge=1)
+    """Pieces of work in one run of the agent."""
+    questions: Literal["person", "parent"] = "person"
+    """Who answers its questions: a person, or the agent that gave it work."""
+
+
+class SubAgentEntry(SubAgentTerms):
+    """A sub-agent as an agent file lists it, where more is to be said than its name."""
+
+    agent: str
+    """Name of the sub-agent."""
+
+
+class SubAgentSpec(SubAgentTerms):
+    """A sub-agent as a definition holds it: with its own definition, so that a run pins the whole tree."""
+
+    spec: AgentSpec
+    """The sub-agent's definition."""
+
+    @property
+    def name(self) -> str:
+        """The sub-agent's name."""
+        return self.spec.name
+
+
+AgentSpec.model_rebuild()

@@ -72,6 +72,28 @@ class SetTimer:
     kind: Literal["set_timer"] = "set_timer"
 
 
+@dataclass(frozen=True, slots=True)
+class StartRun:
+    """Have a sub-agent do a piece of work in a run of its own, whose id follows from this effect's.
+
+    `payload` is what it starts with, and what its changes are told from. `resume_run_id` is an earlier child run
+    that asked something; `message` answers it. `active_ms` is the working time of the parent when it asked.
+    `effects` is the strongest thing that it, or a run below it, can do to the world. `started`: the child exists;
+    its end settles the effect, and nobody has to perform anything until then.
+    """
+
+    id: str
+    agent: str
+    message: str
+    payload: Any = None
+    template_parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    resume_run_id: str | None = None
+    active_ms: float = 0.0
+    effects: Literal["read", "write", "external", "irreversible"] = "write"
+    started: bool = False
+    kind: Literal["start_run"] = "start_run"
+
+
 RequestKind = Literal["approval", "question", "guard", "plan"]
 
 
@@ -128,6 +150,7 @@ Effect: TypeAlias = (
     | ReadMessage
     | KeepValue
     | SetTimer
+    | StartRun
     | AskHuman
     | CallClientTool
     | CancelEffect
@@ -135,3 +158,8 @@ Effect: TypeAlias = (
 
 EXTERNAL = (AskHuman, CallClientTool)
 """Effects that only someone outside can settle."""
+
+
+def is_outside(effect: Effect) -> bool:
+    """Whether an effect is settled from outside the run, so that nobody has to do anything for it now."""
+    return isinstance(effect, EXTERNAL) or (isinstance(effect, StartRun) and effect.started)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopagent.core import client_calls
 from loopagent.core.changes import commit_payload
-from loopagent.core.effects import AskHuman, CallClientTool, CancelEffect, RunAction
+from loopagent.core.effects import AskHuman, CallClientTool, RunAction, StartRun
 from loopagent.core.facts import (
     ActionCompleted,
     DecidedBy,
@@ -16,6 +16,7 @@ from loopagent.core.facts import (
     RunFailed,
     RunTaskComplete,
 )
+from loopagent.core.facts_sub_agents import stopped
 from loopagent.core.hashing import json_hash
 from loopagent.core.loop_state import publish_state
 from loopagent.core.outcome import Outcome
@@ -87,7 +88,9 @@ def _close(tx: Tx, effect: Effect, reason: str) -> None:
         ended_call = client_calls.completed(tx.state, effect, "cancelled", outcome)
         tx.fact(ended_call, key=effect.id.partition(":")[2])
         return
-    tx.effects.append(CancelEffect(f"{effect.id}.cancel", effect.id))
+    tx.take_back(effect)
+    if isinstance(effect, StartRun):
+        tx.fact(stopped(tx.state, effect), key=effect.id.partition(":")[2])
     if isinstance(effect, RunAction):
         error = {
             "code": "cancelled",
@@ -101,5 +104,7 @@ def _close(tx: Tx, effect: Effect, reason: str) -> None:
 def _end(tx: Tx, status: Status, result: Result) -> None:
     state = tx.state
     state.status, state.result = status, result
+    state.unheard = (*state.unheard, *state.asked, *([state.parent_id] if state.parent_id else []))
+    state.asked = {}
     state.pending, state.step, state.handler, state.mail, state.notices = {}, None, None, (), ()
     publish_state(tx)

@@ -22,6 +22,8 @@ class Started:
     message: str
     at: float
     by: str = "client"
+    context: str = ""
+    """What the run is shown before its task: for a child, its parent's conversation as far as it may see it."""
     kind: Literal["started"] = "started"
 
 
@@ -41,9 +43,12 @@ class Reported:
 
     `started`: these calls are about to run and must not silently run twice (`data["effects"]`).
     `model_retry`: one attempt at a model call failed and another follows.
+    `spent`: what each run above has spent without this one (`data["spent"]`, root first).
+    `serves`: this child's end now settles another effect of its parent (`data["effect"]`).
+    `told`: other runs have heard how this one stands (`data["runs"]`); counts after the end as well.
     """
 
-    what: Literal["started", "model_retry"]
+    what: Literal["started", "model_retry", "spent", "serves", "told"]
     data: dict[str, Any]
     at: float
     kind: Literal["reported"] = "reported"

@@ -282,6 +282,8 @@ class RequestCreated(FactData):
     form: dict[str, Any] | None = None
     subject: dict[str, Any] = {}
     decisions: list[str] = []
+    agents: list[str] = []
+    """Who asks: the agents from the root run to the one that asks."""
     revision: int = 1
     content_hash: str = ""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from loopagent.core import breaker, client_calls, limits, plans, policy
+from loopagent.core import breaker, client_calls, limits, plans, policy, sub_agents
 from loopagent.core.abilities import supplied_by, usable_action
-from loopagent.core.effects import AskHuman, CallClientTool, Effect, RunAction
+from loopagent.core.effects import AskHuman, CallClientTool, Effect, RunAction, StartRun
 from loopagent.core.facts import ActionCompleted, ActionRejected, ActionStarted
 from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
 from loopagent.core.people import approval, ask, in_doubt
@@ -71,6 +71,9 @@ def _issue_other(tx: Tx, effect: Effect) -> bool:
     effects = policy.class_of(effect)
     held = None if effects is None else policy.allowed(tx.state, effects)
     if held is None:
+        if isinstance(effect, StartRun):
+            sub_agents.begin(tx, effect)
+            return False
         tx.issue(effect)
         return False
     fact = ActionRejected(

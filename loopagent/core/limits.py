@@ -10,6 +10,8 @@ from loopagent.core.facts import GuardLimit
 
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from loopagent.core.state import RunState
     from loopagent.core.tx import Tx
 
@@ -24,18 +26,33 @@ class Reached:
 
 
 def reached(state: RunState, *, turn: bool = False) -> Reached | None:
-    """The first limit that leaves no room for another effect, or with `turn` for another planner call."""
-    limits, usage = state.spec.limits, state.usage
-    table = (
-        ("maxTurns", state.turn if turn else -1, limits.max_turns),
-        ("maxSeconds", state.active_ms / 1000.0, limits.max_seconds),
-        ("maxTokens", usage.input_tokens + usage.output_tokens, limits.max_tokens),
-        ("maxCostUsd", usage.cost_usd or 0.0, limits.max_cost_usd),
-    )
-    for name, value, maximum in table:
-        if maximum is not None and value >= maximum:
+    """The first limit, of the run or of one above it, that leaves no room for another effect.
+
+    With `turn` the question is whether there is room for another planner call.
+    """
+    for name, value, maximum in _table(state):
+        if maximum is not None and value >= maximum and (turn or name != "maxTurns"):
             return Reached(name, value, maximum)
     return None
+
+
+def _table(state: RunState) -> Iterator[tuple[str, float, float | None]]:
+    """Every limit that holds for the run: its name, how much was used, how much is allowed.
+
+    What ended children spent is the run's own; a run above counts with everything below it.
+    """
+    limits, usage, active = state.spec.limits, state.usage, state.active_ms / 1000.0
+    turns = state.turn + state.below.turns
+    tokens, cost = usage.input_tokens + usage.output_tokens, usage.cost_usd or 0.0
+    yield "maxTurns", turns, limits.max_turns
+    yield "maxSeconds", active, limits.max_seconds
+    yield "maxTokens", tokens, limits.max_tokens
+    yield "maxCostUsd", cost, limits.max_cost_usd
+    for one in state.ancestors:
+        yield "maxTurns", one.spent.turns + turns, one.max_turns
+        yield "maxSeconds", active, one.seconds
+        yield "maxTokens", one.spent.tokens + tokens, one.max_tokens
+        yield "maxCostUsd", one.spent.cost_usd + cost, one.max_cost_usd
 
 
 def stop(tx: Tx, limit: Reached) -> None:
@@ -47,20 +64,22 @@ def stop(tx: Tx, limit: Reached) -> None:
 
 def timeout_ms(state: RunState, wanted_ms: int | None) -> int | None:
     """How long an effect may take: what it wants, cut to the working time that is left."""
-    maximum = state.spec.limits.max_seconds
-    if maximum is None:
+    seconds = left(state).get("seconds")
+    if seconds is None:
         return wanted_ms
-    left = max(1, int(maximum * 1000 - state.active_ms))
-    return left if wanted_ms is None else min(wanted_ms, left)
+    most = max(1, int(seconds * 1000))
+    return most if wanted_ms is None else min(wanted_ms, most)
+
+
+SHORT = {"maxTurns": "turns", "maxSeconds": "seconds", "maxTokens": "tokens", "maxCostUsd": "usd"}
+"""Names of the limits in the prompt."""
 
 
 def left(state: RunState) -> dict[str, float]:
-    """What is left of each limit that is set, for the prompt."""
-    limits, usage = state.spec.limits, state.usage
-    table = (
-        ("turns", limits.max_turns, state.turn),
-        ("seconds", limits.max_seconds, state.active_ms / 1000.0),
-        ("tokens", limits.max_tokens, usage.input_tokens + usage.output_tokens),
-        ("usd", limits.max_cost_usd, usage.cost_usd or 0.0),
-    )
-    return {name: max(0, round(top - used, 2)) for name, top, used in table if top is not None}
+    """What is left of each limit that is set, for the prompt: the least, where several hold."""
+    found: dict[str, float] = {}
+    for name, used, top in _table(state):
+        if top is not None:
+            rest = max(0, round(top - used, 2))
+            found[SHORT[name]] = min(rest, found.get(SHORT[name], rest))
+    return found

@@ -7,7 +7,7 @@ from typing import Any
 
 from loopagent.core.effects import AskHuman, CallClientTool
 from loopagent.core.facts import RunResumed, RunStateChanged, RunWaiting
-from loopagent.core.people import request_id
+from loopagent.core.people import agents, request_id
 from loopagent.core.state import RunState
 from loopagent.core.tx import Tx
 
@@ -57,8 +57,12 @@ def loop_state(state: RunState) -> LoopState:
     if not state.waiting:
         return LoopState("running")
     first = open_requests(state)[0]
-    word = "client_tool" if isinstance(first, CallClientTool) else STATE_OF_ASK[first.ask]
-    return LoopState(word, None, ask_public(state, first))
+    return LoopState(state_of_ask(first), None, ask_public(state, first))
+
+
+def state_of_ask(ask: AskHuman | CallClientTool) -> str:
+    """The loop state of a run that waits for this request."""
+    return "client_tool" if isinstance(ask, CallClientTool) else STATE_OF_ASK[ask.ask]
 
 
 def open_requests(state: RunState) -> list[AskHuman | CallClientTool]:
@@ -77,6 +81,8 @@ def ask_public(state: RunState, ask: AskHuman | CallClientTool) -> dict[str, Any
     primary, secondary = BUTTONS[kind]
     return {
         "requestId": request_id(state, ask),
+        "runId": state.id,
+        "agents": agents(state),
         "kind": kind,
         "title": title,
         "primary": {"decision": primary, "label": labels[primary]},

@@ -31,6 +31,11 @@ def request_id(state: RunState, ask: AskHuman | CallClientTool) -> str:
     return f"{state.id}:{ask.id}"
 
 
+def agents(state: RunState) -> list[str]:
+    """Who asks: the names of the agents from the root run to this one."""
+    return [*(one.agent for one in state.ancestors), state.spec.name]
+
+
 def ask(tx: Tx, request: AskHuman, key: str) -> None:
     """Issue a request and tell the world."""
     tx.issue(request)
@@ -42,6 +47,7 @@ def ask(tx: Tx, request: AskHuman, key: str) -> None:
         form=request.form,
         subject=request.subject,
         decisions=list(request.decisions),
+        agents=agents(tx.state),
         revision=request.revision,
         content_hash=request.content_hash,
     )

@@ -16,6 +16,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from loopagent.core import limits, policy
 from loopagent.core.abilities import describe_call
+from loopagent.core.child_work import available
 from loopagent.core.envelope import LoopAgentResponse
 from loopagent.core.json_values import compact_json
 from loopagent.core.paths import rules_of
@@ -25,7 +26,7 @@ from loopagent.core.tokens import estimate_tokens
 
 
 if TYPE_CHECKING:
-    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.agent_spec import AgentSpec, SubAgentSpec
     from loopagent.core.client_tool_spec import ClientToolSpec
     from loopagent.core.state import RunState
 
@@ -147,6 +148,7 @@ def _variables(spec: AgentSpec, step_types: Collection[str]) -> dict[str, Any]:
             for one in spec.skills.offered
             if "Skill" in step_types
         ],
+        "agents": [_agent(one) for one in available(spec)],
         "schema": ""
         if spec.payload.schema_ is None
         else json.dumps(spec.payload.schema_, ensure_ascii=False),
@@ -188,6 +190,13 @@ def usable_client_tools(spec: AgentSpec) -> tuple[ClientToolSpec, ...]:
     return tuple(one for one in spec.client_tools if spec.approval_of(one) != "never")
 
 
+def _agent(sub: SubAgentSpec) -> dict[str, str]:
+    spec = sub.spec
+    parameters = "" if spec.parameters is None else schema_shape(spec.parameters)
+    description = " ".join(spec.description.split())
+    return {"name": spec.name, "parameters": parameters, "description": description}
+
+
 def volatile_message(state: RunState) -> str:
     """The message that goes last: the payload and notes as they are now, and what is left of the limits."""
     read = rules_of(state.spec.payload.read)
@@ -206,5 +215,7 @@ def volatile_message(state: RunState) -> str:
             else f"{one.chars} chars"
             for one in state.artifacts
         }
+    if state.asked:
+        parts["asked"] = {key: one.agent for key, one in state.asked.items()}
     parts["left"] = limits.left(state)
     return "State: " + compact_json(parts)

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -22,17 +22,21 @@ from loopagent.core.effects import (
     CallModel,
     Effect,
     SetTimer,
+    is_outside,
 )
 from loopagent.core.events import Delivery
 from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes, together
 from loopagent.core.plan_state import PlanState
 from loopagent.core.scratchpad import Scratchpad
+from loopagent.core.spending import Ancestor, AskedChild, Spent, Usage
 
 
 SCHEMA_VERSION = 1
 Status = Literal["running", "completed", "failed", "cancelled"]
-MessageKind = Literal["task", "person", "reply", "results", "feedback", "partial", "plan", "skill"]
+MessageKind = Literal[
+    "task", "person", "reply", "results", "feedback", "partial", "plan", "skill", "context"
+]
 PINNED: frozenset[MessageKind] = frozenset({"task", "plan", "skill"})
 """Kinds of messages that stay in every later prompt, however much of the transcript is compacted."""
 
@@ -54,53 +58,6 @@ class Mail:
 
     text: str
     delivery: Delivery
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens and money spent so far, failed attempts included."""
-
-    model_calls: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    reasoning_tokens: int = 0
-    cost_usd: float | None = None
-
-    def plus(self, other: dict[str, Any]) -> Usage:
-        """This plus one attempt's usage (`ModelReply.usage` as JSON)."""
-        cost = other.get("cost_usd")
-        return Usage(
-            model_calls=self.model_calls + 1,
-            input_tokens=self.input_tokens + int(other.get("input_tokens") or 0),
-            cached_tokens=self.cached_tokens + int(other.get("cached_tokens") or 0),
-            output_tokens=self.output_tokens + int(other.get("output_tokens") or 0),
-            reasoning_tokens=self.reasoning_tokens + int(other.get("reasoning_tokens") or 0),
-            cost_usd=self.cost_usd if cost is None else (self.cost_usd or 0.0) + float(cost),
-        )
-
-    def together(self, other: Usage) -> Usage:
-        """The sum of two."""
-        known = [one for one in (self.cost_usd, other.cost_usd) if one is not None]
-        return Usage(
-            self.model_calls + other.model_calls,
-            self.input_tokens + other.input_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.output_tokens + other.output_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-            sum(known) if known else None,
-        )
-
-    def public(self) -> dict[str, Any]:
-        """The same as camelCase JSON."""
-        return {
-            "modelCalls": self.model_calls,
-            "inputTokens": self.input_tokens,
-            "cachedTokens": self.cached_tokens,
-            "outputTokens": self.output_tokens,
-            "reasoningTokens": self.reasoning_tokens,
-            "costUsd": self.cost_usd,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +172,22 @@ class RunState:
     """Calls dispatched, by action."""
     succeeded: dict[str, int] = field(default_factory=dict[str, int])
     """Calls that succeeded, by action."""
+    ancestors: tuple[Ancestor, ...] = ()
+    """The runs above this one, root first."""
+    serves: str = ""
+    """Id of the parent's effect that this run's end settles."""
+    asks_parent: bool = False
+    """Whether questions go to the parent instead of a person."""
+    told_ask: str = ""
+    """Id of the question that the parent was last told of."""
+    unheard: tuple[str, ...] = ()
+    """Runs that must hear how this one stands: its parent that it ended or asks, its children that they are to stop."""
+    asked: dict[str, AskedChild] = field(default_factory=dict[str, AskedChild])
+    """Child runs that asked something and wait, by id."""
+    agent_calls: dict[str, int] = field(default_factory=dict[str, int])
+    """Pieces of work given, by sub-agent."""
+    below: Spent = field(default_factory=Spent)
+    """What the children that have ended have spent, with theirs; their tokens and cost are in `usage` as well."""
     artifacts: tuple[Artifact, ...] = ()
     skills: tuple[ActiveSkill, ...] = ()
     """Active skills, in the order of their activation."""
@@ -254,13 +227,27 @@ class RunState:
     @property
     def waiting(self) -> bool:
         """Whether everything that is pending can only be settled from outside, or by time beside that."""
-        outside = False
+        return self._only(lambda one: isinstance(one, EXTERNAL))
+
+    @property
+    def on_hold(self) -> bool:
+        """The same, where what children do counts as outside too; no working time passes then."""
+        return self._only(is_outside)
+
+    def _only(self, outside: Callable[[Effect], bool]) -> bool:
+        """Whether such effects are pending, and nothing but clocks beside them."""
+        found = False
         for one in self.pending.values():
-            if isinstance(one, EXTERNAL):
-                outside = True
+            if outside(one):
+                found = True
             elif not isinstance(one, SetTimer):
                 return False
-        return outside
+        return found
+
+    @property
+    def resting(self) -> bool:
+        """Whether nobody has to do anything for the run now, because people or children do."""
+        return bool(self.pending) and all(is_outside(one) for one in self.pending.values())
 
     @property
     def calling(self) -> CallModel | None:

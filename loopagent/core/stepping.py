@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from loopagent.core import ending, limits, people, plans
 from loopagent.core.changes import commit_payload
-from loopagent.core.effects import CallModel, CancelEffect
+from loopagent.core.completion import missing_for_completion
+from loopagent.core.effects import CallModel
 from loopagent.core.facts import ArtifactCreated, GuardMistake, TurnStarted
 from loopagent.core.gate import issue, learn
 from loopagent.core.outcome import NOT_FAILURES
@@ -75,6 +76,8 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
     if step.claimed:
         tx.notice(CLAIM_NOT_TAKEN)
     _count_mistake(tx, [one for _, one in step.results.since(0)], done)
+    if done.ends is not None:
+        _complete(tx, done.ends)
     tx.close_turn("step")
 
 
@@ -83,11 +86,23 @@ def _tell(tx: Tx, facts: tuple[tuple[str, FactData], ...]) -> None:
         tx.fact(data, key=key)
 
 
+def _complete(tx: Tx, message: str) -> None:
+    """End the run with its step, as the reply that asked for the step wants; the policy must hold all the same."""
+    if tx.state.mail:
+        return
+    missing = missing_for_completion(tx.state)
+    if missing:
+        listed = "\n".join(f"- {one}" for one in missing)
+        tx.notice(f"The run was not ended with this step. Still missing:\n{listed}")
+        return
+    ending.complete(tx, message, [], None)
+
+
 def _drop_leftovers(tx: Tx) -> None:
     """Stop what a finished step no longer waits for, such as the timer beside an answer that came."""
-    for key in list(tx.state.pending):
-        tx.drop(key)
-        tx.effects.append(CancelEffect(f"{key}.cancel", key))
+    for effect in list(tx.state.pending.values()):
+        tx.drop(effect.id)
+        tx.take_back(effect)
 
 
 def _say(tx: Tx, kind: MessageKind, text: str) -> None:

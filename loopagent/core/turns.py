@@ -26,7 +26,8 @@ from loopagent.core.problems import Problem
 from loopagent.core.reply import Reading, ReplyRules, read_reply
 from loopagent.core.scratchpad import Scratchpad
 from loopagent.core.scratchpad import apply as apply_scratchpad
-from loopagent.core.state import StepInProgress, Usage
+from loopagent.core.spending import Usage
+from loopagent.core.state import StepInProgress
 from loopagent.core.steps import STEP_TYPES, NextStep, offered
 
 

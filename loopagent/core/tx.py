@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from loopagent.core.effects import CancelEffect, StartRun
 from loopagent.core.facts import DecidedBy, Fact, FactData, TurnEnded
+from loopagent.core.lineage import child_id
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, MessageKind, RunState
 from loopagent.core.transition import Transition
@@ -39,7 +41,7 @@ class Tx:
     def clock(self, at: float) -> None:
         """Move time on; only working time counts towards `max_seconds`."""
         state = self.state
-        if state.clock and not state.waiting:
+        if state.clock and not state.on_hold:
             state.active_ms += max(0.0, (at - state.clock) * 1000.0)
         state.clock = self.at = at
         self.touched = True
@@ -71,6 +73,13 @@ class Tx:
         pending = self.state.pending.copy()
         pending.pop(effect_id, None)
         self.state.pending = pending
+
+    def take_back(self, effect: Effect) -> None:
+        """Stop work on an effect that is or was pending; a child run is told to stop."""
+        self.effects.append(CancelEffect(f"{effect.id}.cancel", effect.id))
+        if isinstance(effect, StartRun):
+            child = effect.resume_run_id or child_id(self.state.id, effect.id)
+            self.state.unheard = (*self.state.unheard, child)
 
     def count(self, **changes: int | str) -> None:
         """Set counters."""

@@ -123,6 +123,10 @@ class Ask(View):
     """An open request, complete enough to draw its buttons."""
 
     request_id: str
+    run_id: str
+    """The run that asks: the one looked at, or one below it."""
+    agents: list[str]
+    """Who asks: the agents from the root run to the one that asks."""
     kind: str
     title: str
     primary: Button
@@ -210,6 +214,10 @@ class RunDetail(View):
 
     id: str
     root_run_id: str
+    parent_run_id: str | None = None
+    """The run that gave the work; null for one that was started from outside."""
+    children: list[str] = []
+    """Child runs that it waits for."""
     agent: str
     model: str
     status: Literal["running", "completed", "failed", "cancelled"]
@@ -250,6 +258,24 @@ class RunSummary(View):
     """Seconds since the epoch."""
     updated_at: float
     metadata: dict[str, JsonValue] = {}
+    parent_id: str | None = None
+    """The run that gave the work."""
+
+
+class RunNode(View):
+    """A run in its tree."""
+
+    id: str
+    agent: str
+    status: str
+    state: str
+    turn: int
+    title: str
+    created_at: float
+    """Seconds since the epoch."""
+    updated_at: float
+    children: list[RunNode] = []
+    """Runs that it gave work to, in the order they were made."""
 
 
 class RunPage(View):

@@ -19,6 +19,7 @@ from loopagent.http.models import (
     NewMode,
     NewRun,
     RunDetail,
+    RunNode,
     RunPage,
     RunSummary,
     listed,
@@ -26,6 +27,7 @@ from loopagent.http.models import (
 from loopagent.http.problems import responses
 from loopagent.http.sse import HEADERS, position, stream
 from loopagent.runview import RunView
+from loopagent.tree import nested
 
 
 MAX_WAIT_SECONDS = 300
@@ -104,15 +106,19 @@ async def create_and_stream(app: Host, body: NewRun, session: Session = "") -> S
 @router.get("/runs", responses=responses(400, 401, 422, 503))
 async def list_runs(
     app: Host,
+    *,
     agent: Annotated[str | None, Query(max_length=200)] = None,
     status: Annotated[
         Literal["running", "completed", "failed", "cancelled"] | None, Query()
     ] = None,
+    children: Annotated[bool, Query(description="Runs of sub-agents as well.")] = False,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> RunPage:
     """List runs, newest first."""
-    rows, following = await app.runs(agent=agent, status=status, cursor=cursor, limit=limit)
+    rows, following = await app.runs(
+        agent=agent, status=status, children=children, cursor=cursor, limit=limit
+    )
     return RunPage(runs=[RunSummary(**listed(one)) for one in rows], next_cursor=following)
 
 
@@ -133,6 +139,12 @@ async def delete_run(app: Host, run_id: RunId) -> None:
 async def run_state(app: Host, run_id: RunId) -> LoopStateView:
     """What a run is doing, and what may be done about it."""
     return run_detail(await app.get(run_id)).state
+
+
+@router.get("/runs/{run_id}/tree", responses=responses(401, 404, 422, 503))
+async def run_tree(app: Host, run_id: RunId) -> RunNode:
+    """A run with everything below it."""
+    return RunNode.model_validate(nested(await app.tree(run_id))[0])
 
 
 @router.get("/runs/{run_id}/events", responses=responses(401, 404, 422, 503))

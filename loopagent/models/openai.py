@@ -32,6 +32,8 @@ JsonMode = Literal["auto", "schema", "object", "off"]
 `schema`: the server takes a strict JSON Schema. `object`: it knows JSON of any shape only. `off`: the prompt
 alone asks. `auto`: OpenAI itself takes a schema, other servers only when one is asked for.
 """
+MAX_CACHE_KEY_CHARS = 64
+"""Longer keys are refused; those of deep trees differ in their end, and sharing a cache does no harm."""
 _FINISH: dict[str, Finish] = {
     "stop": "stop",
     "eos": "stop",
@@ -138,7 +140,7 @@ class OpenAIModel:
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if self._official and request.cache_key:
-            body["prompt_cache_key"] = request.cache_key
+            body["prompt_cache_key"] = request.cache_key[:MAX_CACHE_KEY_CHARS]
         return body
 
     def _response_format(self, request: ModelRequest) -> dict[str, Any] | None:

@@ -18,6 +18,7 @@ from loopagent.core.schema_check import schema_problem
 from loopagent.core.skill_spec import SkillSet
 from loopagent.project.files import explain
 from loopagent.project.skill_section import KEY, read_section
+from loopagent.project.sub_agents import SUB_AGENTS, Listed, link, take_sub_agents
 
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ KIND: Final = "Agent"
 MAX_NAME_CHARS: Final = 100
 PATTERNS: Final = ("agents/*.agent.yaml", "agents/*.agent.yml", "agents/*.agent.json")
 LATER: Final = (
-    "subAgents",
     "memory",
     "artifactTools",
     "conversationTools",
@@ -64,18 +64,18 @@ def read_agents(
     """
     found: dict[str, Agent[Any]] = {}
     origin: dict[str, Path] = {}
+    below: dict[str, Listed] = {}
     paths = files.listed(*PATTERNS)
     for path in files.listed("agents/*.yaml", "agents/*.yml", "agents/*.json"):
         if path not in paths:
             files.complain(path, f"would be ignored; name it {path.stem}.agent{path.suffix}")
     for path in paths:
         document = files.document(path)
-        spec = (
-            None
-            if document is None
-            else _AgentFile(files, document, actions, skills).spec(standing)
-        )
-        if document is None or spec is None:
+        if document is None:
+            continue
+        listed = take_sub_agents(files, document)
+        spec = _AgentFile(files, document, actions, skills).spec(standing)
+        if spec is None:
             continue
         if spec.name in origin:
             what = f"another agent is named {spec.name} too, in {origin[spec.name]}; rename one"
@@ -87,6 +87,8 @@ def read_agents(
             actions=[actions[one.name] for one in spec.actions],
             skills=[skills[one.name] for one in spec.skills.available],
         )
+        below[spec.name] = listed
+    link(files, found, below)
     return found
 
 
@@ -104,7 +106,7 @@ class _AgentFile:
         self._document = document
         self._actions = actions
         self._skills = skills
-        self._body = dict(document.value)
+        self._body = {key: one for key, one in document.value.items() if key != SUB_AGENTS}
 
     def spec(self, standing: tuple[str, ...]) -> AgentSpec | None:
         """The definition, or None when there are complaints."""
@@ -197,7 +199,7 @@ class _AgentFile:
             # As JSON, because only there "strict" knows that a list is how a tuple is written.
             return AgentSpec.model_validate_json(json.dumps(self._body), strict=True)
         except ValidationError as error:
-            more = (*FILE_KEYS, *LATER, "actions", "skills")
+            more = (*FILE_KEYS, *LATER, "actions", "skills", SUB_AGENTS)
             found = explain(error, self._body, AgentSpec, more, self._document.position)
         for at, where, what in found:
             self._files.complain(self._document.path, what, at=at, where=where)

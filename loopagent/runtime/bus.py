@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from loopagent.core.facts import public_event
+
+
+if TYPE_CHECKING:
+    from loopagent.ports import Commit
 
 
 class Subscription:
@@ -65,14 +71,50 @@ class Bus:
             if not listeners:
                 del self._listeners[subscription.run_id]
 
-    def heard(self, run_id: str) -> bool:
-        """Whether anybody listens to the run."""
-        return run_id in self._listeners
+    def heard(self, *run_ids: str) -> bool:
+        """Whether anybody listens to one of the runs."""
+        return any(one in self._listeners for one in run_ids)
 
-    def publish(self, run_id: str, events: list[dict[str, Any]]) -> None:
-        """Hand events to everybody who listens to the run; never waits."""
-        for subscription in tuple(self._listeners.get(run_id, ())):
-            subscription.put(events)
+    def publish(self, run_id: str, events: list[dict[str, Any]], root_id: str = "") -> None:
+        """Hand events to everybody who listens to the run, or to the root of its tree; never waits."""
+        for name in {run_id, root_id or run_id}:
+            for subscription in tuple(self._listeners.get(name, ())):
+                subscription.put(events)
+
+    def announce(
+        self, commit: Commit, first_seq: int, progress: Callable[[], dict[str, Any] | None]
+    ) -> None:
+        """Hand out what a commit tells, numbered from `first_seq`, and how far it came, if anybody listens.
+
+        Listeners of the root hear the whole tree.
+        """
+        state = commit.state
+        root_id = state.root_id or state.id
+        if not self.heard(state.id, root_id):
+            return
+        events = [
+            public_event(
+                fact,
+                seq=seq,
+                at=commit.at,
+                run_id=state.id,
+                root_id=root_id,
+                parent_id=state.parent_id,
+            )
+            for seq, fact in enumerate(commit.facts, first_seq)
+        ]
+        further = progress()
+        self.publish(state.id, events if further is None else [*events, further], root_id)
+
+    def idle(self, run_id: str, status: str) -> None:
+        """Tell the listeners of a run that its loop has stopped, for whatever reason."""
+        event = {
+            "runId": run_id,
+            "type": "run.idle",
+            "decidedBy": "engine",
+            "data": {"status": status},
+        }
+        self.publish(run_id, [event])
 
     def wake_all(self) -> None:
         """End every waiting `get`, for shutdown."""

@@ -11,18 +11,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from loopagent.core.advance import advance
-from loopagent.core.effects import CallModel, CancelEffect, Effect, RunAction
+from loopagent.core.effects import CallModel, CancelEffect, Effect, RunAction, StartRun
 from loopagent.core.events import Event, Reported, Settled, Started
-from loopagent.core.facts import public_event
+from loopagent.core.lineage import children_of
 from loopagent.core.outcome import Outcome
 from loopagent.core.state import RunState
 from loopagent.errors import ConflictError, RequestError, StoreError
 from loopagent.logs import log
 from loopagent.ports import Commit, Store
 from loopagent.runtime.bus import Bus
+from loopagent.runtime.children import Children, ModelOf
 from loopagent.runtime.leases import Leases
 from loopagent.runtime.live import Live
-from loopagent.runtime.perform import Performer, interrupted
+from loopagent.runtime.perform import Performer, in_doubt
 from loopagent.runtime.repeatable import repeatable
 
 
@@ -38,6 +39,7 @@ class Engine:
         performer: Turns effects into outcomes.
         bus: Who listens.
         leases: Keeps other processes from performing the same effects.
+        model_of: Chooses the model of a child run.
         clock: Seconds since the epoch.
     """
 
@@ -48,6 +50,7 @@ class Engine:
         performer: Performer,
         bus: Bus,
         leases: Leases,
+        model_of: ModelOf,
         clock: Callable[[], float],
     ) -> None:
         self._store = store
@@ -57,17 +60,24 @@ class Engine:
         self._clock = clock
         self._live: dict[str, Live] = {}
         self._loading: dict[str, asyncio.Lock] = {}
-        self._closing = False
+        self.closing = False
+        self._children = Children(self, store, model_of, clock)
 
     async def create(
-        self, state: RunState, message: str, *, by: str, metadata: dict[str, Any] | None = None
+        self,
+        state: RunState,
+        message: str,
+        *,
+        by: str,
+        metadata: dict[str, Any] | None = None,
+        context: str = "",
     ) -> None:
-        """Create a run with its task and start working on it."""
-        if self._closing:
+        """Create a run with its task, and what it is shown before, and start working on it."""
+        if self.closing:
             raise RequestError(
                 "shutting_down", "The server is shutting down.", status=503, retryable=True
             )
-        started = Started(message, self._clock(), by)
+        started = Started(message, self._clock(), by, context)
         transition = advance(state, started)
         commit = Commit(
             transition.state, 0, started.at, (started,), transition.facts, transition.messages
@@ -75,7 +85,8 @@ class Engine:
         first_seq = await self._store.create(commit, metadata=metadata)
         live = Live.fresh(transition)
         self._live[state.id] = live
-        self._publish(live, commit, first_seq)
+        self._bus.announce(commit, first_seq, live.progress)
+        self._children.committed(live)
         async with live.lock:
             await self._dispatch(live, transition.effects)
 
@@ -90,12 +101,15 @@ class Engine:
         Raises:
             RequestError: `unknown_run`, or whatever `decide` raises; nothing was changed then.
         """
-        live = await self.load(run_id)
-        async with live.lock:
-            await self._apply(live, decide)
-            state = live.state
-        self._forget_if_resting(live)
-        return state
+        while True:
+            live = await self.load(run_id)
+            async with live.lock:
+                if self._live.get(run_id) is not live:
+                    continue  # it came to rest and was forgotten while this waited
+                await self._apply(live, decide)
+                state = live.state
+            self._forget_if_resting(live)
+            return state
 
     async def load(self, run_id: str) -> Live:
         """The live side of a run, read from the store unless it is here already.
@@ -138,6 +152,9 @@ class Engine:
             self._live[run_id] = known
             return False
         live = await self.load(run_id)
+        if await self._children.stop_stray(live.state):
+            return False
+        self._children.committed(live)
         async with live.lock:
             return await self._take_up(live)
 
@@ -146,24 +163,14 @@ class Engine:
         if live.state.ended or not live.workable or not await self._leases.take(live):
             self._forget_if_resting(live)
             return False
-        await self._settle_doubts(live)
+        if doubts := in_doubt(live.state, self._clock()):
+            await self._apply(live, lambda _: doubts)
         await self._dispatch(live, [live.state.pending[key] for key in live.workable])
         return True
 
-    async def _settle_doubts(self, live: Live) -> None:
-        """Give an end to calls that were started before a crash and may not silently run again."""
-        now = self._clock()
-        doubts = [
-            Settled(key, interrupted(one), now)
-            for key, one in live.state.pending.items()
-            if isinstance(one, RunAction) and one.started and not one.repeatable
-        ]
-        if doubts:
-            await self._apply(live, lambda _: doubts)
-
     async def idle(self, run_id: str, timeout_seconds: float | None) -> bool:
         """Wait until the run stops working here (ended or waiting for people); False on timeout."""
-        live = self._live.get(run_id)
+        live = self._at_work(run_id)
         if live is None:
             return True
         try:
@@ -174,8 +181,12 @@ class Engine:
         return True
 
     def works_on(self, run_id: str) -> bool:
-        """Whether this process is working on the run."""
-        return run_id in self._live
+        """Whether this process is working on the run, or on one below it."""
+        return self._at_work(run_id) is not None
+
+    def _at_work(self, run_id: str) -> Live | None:
+        below = (one for key, one in self._live.items() if key.startswith(f"{run_id}."))
+        return self._live.get(run_id) or next(below, None)
 
     def partial(self, run_id: str) -> str:
         """Visible text of the reply that is arriving now, empty when none is."""
@@ -184,7 +195,8 @@ class Engine:
 
     async def aclose(self) -> None:
         """Stop performing. Nothing is lost: what was pending is pending for the next process."""
-        self._closing = True
+        self.closing = True
+        await self._children.aclose()
         tasks = [task for live in self._live.values() for task in live.tasks.values()]
         for task in tasks:
             task.cancel()
@@ -199,6 +211,8 @@ class Engine:
         """Advance and commit, under the run's lock; on a conflict look at the newer state and decide again."""
         for attempt in range(MAX_CONFLICTS):
             events = tuple(decide(live.state))
+            if events and live.state.ancestors:
+                events = (*self._children.news_for(live.state), *events)
             transition = advance(live.state, *events)
             if not transition.changed:
                 if attempt:
@@ -223,7 +237,8 @@ class Engine:
             live.state = transition.state
             live.version += 1
             live.hear(transition.messages)
-            self._publish(live, commit, first_seq)
+            self._bus.announce(commit, first_seq, live.progress)
+            self._children.committed(live)
             await self._dispatch(live, transition.effects)
             return
         raise ConflictError(
@@ -236,26 +251,6 @@ class Engine:
         for key in live.tasks.keys() - live.state.pending.keys():
             live.tasks.pop(key).cancel()
 
-    def _publish(self, live: Live, commit: Commit, first_seq: int) -> None:
-        if not self._bus.heard(live.run_id):
-            return
-        root_id = live.state.root_id or live.run_id
-        events = [
-            public_event(
-                fact,
-                seq=first_seq + index,
-                at=commit.at,
-                run_id=live.run_id,
-                root_id=root_id,
-                parent_id=live.state.parent_id,
-            )
-            for index, fact in enumerate(commit.facts)
-        ]
-        self._bus.publish(live.run_id, events)
-        progress = live.progress()
-        if progress is not None:
-            self._bus.publish(live.run_id, [progress])
-
     # ------------------------------------------------------------------ performing
 
     async def _dispatch(self, live: Live, effects: Sequence[Effect]) -> None:
@@ -266,7 +261,7 @@ class Engine:
                 live.forget(effect.target)
         workable = set(live.workable)
         todo = [one for one in effects if one.id in workable]
-        if not todo or self._closing:
+        if not todo or self.closing:
             self._rest(live)
             return
         if live.state.waiting:
@@ -322,18 +317,25 @@ class Engine:
         what = {"run_id": live.run_id, "turn": live.state.turn, "effect_id": effect.id}
         log.debug("effect.started", **what, kind=effect.kind)
         try:
-            outcome = await self._performer.perform(live, effect, report)
+            outcome = await (
+                self._children.start(live, effect)
+                if isinstance(effect, StartRun)
+                else self._performer.perform(live, effect, report)
+            )
         except Exception as error:  # a bug in an adapter must not leave the run hanging
             log.error("effect.broke", error, **what, kind=effect.kind)
             outcome = Outcome.failed(
                 "internal", f"{type(error).__name__} while performing {effect.kind}."
             )
-        ended = "effect.complete" if outcome.error is None else "effect.failed"
-        code = None if outcome.error is None else outcome.error.code
+        error_info = None if outcome is None else outcome.error
+        ended = "effect.complete" if error_info is None else "effect.failed"
+        code = None if error_info is None else error_info.code
         log.info(ended, **what, kind=effect.kind, code=code)
         if live.tasks.get(effect.id) is not asyncio.current_task():
             return None
-        live.ready.append(Settled(effect.id, outcome, self._clock()))
+        now = self._clock()
+        event = Reported("started", {"effects": [effect.id]}, now)
+        live.ready.append(event if outcome is None else Settled(effect.id, outcome, now))
         return await self._flush(live, effect.id)
 
     async def _flush(self, live: Live, effect_id: str) -> Effect | None:
@@ -355,6 +357,12 @@ class Engine:
             self._rest(live)
         self._forget_if_resting(live)
         return following
+
+    async def let_go(self, run_id: str) -> None:
+        """Stop working on a run; it is taken up again later."""
+        live = self._live.get(run_id)
+        if live is not None:
+            await self._abandon(live)
 
     async def _abandon(self, live: Live) -> None:
         """Let go of a run whose progress cannot be saved: the store has it as it last was."""
@@ -380,18 +388,22 @@ class Engine:
 
     def _rest(self, live: Live) -> None:
         """Tell whoever waits that the run does nothing now."""
-        if not live.quiet or live.idle.is_set():
-            return
-        live.idle.set()
-        event = {
-            "runId": live.run_id,
-            "type": "run.idle",
-            "decidedBy": "engine",
-            "data": {"status": live.state.status},
-        }
-        self._bus.publish(live.run_id, [event])
+        if self._asleep(live, live.quiet) and not live.idle.is_set():
+            live.idle.set()
+            self._bus.idle(live.run_id, live.state.status)
 
     def _forget_if_resting(self, live: Live) -> None:
-        if live.resting and self._live.get(live.run_id) is live:
-            del self._live[live.run_id]
-            self._leases.drop(live)
+        if not self._asleep(live, live.resting) or self._live.get(live.run_id) is not live:
+            return
+        del self._live[live.run_id]
+        self._leases.drop(live)
+        parent = self._live.get(live.state.parent_id or "")
+        if parent is not None:
+            self._rest(parent)
+            self._forget_if_resting(parent)
+        elif not self.works_on(live.state.root_id):
+            self._children.at_rest(live.state, self._bus)
+
+    def _asleep(self, live: Live, still: bool) -> bool:
+        """Whether nothing goes on here, in the run (which is `still`) and in the children it waits for."""
+        return still and not any(one in self._live for one in children_of(live.state))

@@ -63,8 +63,8 @@ async def _stored(store: Store, run_id: str, after: int) -> AsyncGenerator[Event
 
 async def _complete(store: Store, run_id: str, after: int, arrived: list[Event]) -> list[Event]:
     """What arrived, with the stored events in front that it lacks."""
-    first = next((one["seq"] for one in arrived if one.get("seq", 0) > after), None)
-    if first == after + 1:
+    numbers = [one["seq"] for one in arrived if one.get("seq", 0) > after]
+    if numbers and numbers == list(range(after + 1, after + 1 + len(numbers))):
         return arrived
     missed = [one async for one in _stored(store, run_id, after)]
     return [*missed, *(one for one in arrived if "seq" not in one)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from loopagent.core.effects import EXTERNAL
+from loopagent.core.effects import is_outside
 from loopagent.core.events import Event, Settled
 from loopagent.ports import ChatMessage, Snapshot
 
@@ -100,7 +100,7 @@ class Live:
         return [
             key
             for key, one in self.state.pending.items()
-            if not isinstance(one, EXTERNAL) and key not in self.tasks
+            if not is_outside(one) and key not in self.tasks
         ]
 
     @property
@@ -111,4 +111,5 @@ class Live:
     @property
     def resting(self) -> bool:
         """Whether nothing goes on here: no work under way, none waiting, nothing to deliver."""
-        return not self.tasks and not self.ready and (self.state.ended or not self.workable)
+        busy = self.tasks or self.ready or self.state.unheard
+        return not busy and (self.state.ended or not self.workable)

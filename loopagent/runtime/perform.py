@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from loopagent.action import Action, ActionContext
 from loopagent.core.abilities import active_skills
 from loopagent.core.effects import CallModel, Effect, KeepValue, ReadMessage, RunAction, SetTimer
+from loopagent.core.events import Settled
+from loopagent.core.lineage import place_in_tree
 from loopagent.core.outcome import INTERRUPTED, Outcome
 from loopagent.core.prompt import system_prompt, volatile_message
 from loopagent.core.text import clean_text
@@ -23,6 +25,7 @@ from loopagent.runtime.structured import Schemas
 
 if TYPE_CHECKING:
     from loopagent.core.agent_spec import AgentSpec, Limits
+    from loopagent.core.state import RunState
     from loopagent.ports import Store
     from loopagent.runtime.bus import Bus
     from loopagent.runtime.invoke import Invoker
@@ -108,7 +111,7 @@ class Performer:
             messages=messages,
             max_output_tokens=spec.limits.max_output_tokens,
             temperature=spec.temperature,
-            cache_key=live.run_id,
+            cache_key=place_in_tree(live.state),
             agent=spec.name,
         )
 
@@ -151,7 +154,7 @@ class Performer:
             models,
             self.request(live),
             policy=self._retry,
-            on_delta=on_delta if self._bus.heard(live.run_id) else None,
+            on_delta=on_delta if self._bus.heard(live.run_id, state.root_id) else None,
             on_retry=on_retry,
             timeout_seconds=None if effect.timeout_ms is None else effect.timeout_ms / 1000.0,
         )
@@ -174,7 +177,8 @@ class Performer:
             "turn": live.state.turn,
             "decidedBy": "model",
         }
-        self._bus.publish(live.run_id, [{**event, "data": {**data, "callId": effect_id}}])
+        shown = {**event, "data": {**data, "callId": effect_id}}
+        self._bus.publish(live.run_id, [shown], live.state.root_id)
 
     async def _run_action(self, live: Live, effect: RunAction, report: Report) -> Outcome:
         del report
@@ -213,7 +217,8 @@ class Performer:
             "turn": live.state.turn,
             "decidedBy": "engine",
         }
-        self._bus.publish(live.run_id, [{**event, "data": {"callId": effect_id, "text": text}}])
+        shown = {**event, "data": {"callId": effect_id, "text": text}}
+        self._bus.publish(live.run_id, [shown], live.state.root_id)
 
     async def _shortened(
         self, live: Live, effect_id: str, outcome: Outcome, *, always: bool = False
@@ -246,6 +251,15 @@ def _most_bytes(bounds: Limits, effect: RunAction) -> int:
     """How large a result may be; one for a pipeline is held by it."""
     most = bounds.max_result_bytes
     return min(most, bounds.max_pipeline_bytes) if effect.whole else most
+
+
+def in_doubt(state: RunState, at: float) -> list[Settled]:
+    """The ends of calls that were started before a crash and may not silently run again."""
+    return [
+        Settled(key, interrupted(one), at)
+        for key, one in state.pending.items()
+        if isinstance(one, RunAction) and one.started and not one.repeatable
+    ]
 
 
 def interrupted(effect: RunAction) -> Outcome:

@@ -188,6 +188,7 @@ class MemoryStore:
         *,
         agent: str | None = None,
         status: str | None = None,
+        roots: bool = False,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RunRow], str | None]:
@@ -199,12 +200,18 @@ class MemoryStore:
             if (before is None or one.key < before)
             and agent in (None, one.state.spec.name)
             and status in (None, one.state.status)
+            and (one.root is one or not roots)
         )
         size = records.page_size(limit)
         found = list(islice(fitting, size + 1))
         more = len(found) > size
         rows = [_row(one) for one in found[:size]]
         return rows, records.encode_cursor("runs", found[size - 1].key) if more else None
+
+    async def tree(self, run_id: str) -> list[RunRow]:
+        """A root run and every run below it; see `Store.tree`."""
+        run = self._runs.get(run_id)
+        return [_row(one) for one in self._runs.values() if run in (one, one.root)]
 
     async def requests(
         self,
@@ -313,4 +320,5 @@ def _row(run: _Run) -> RunRow:
         created_at=run.created_at,
         updated_at=run.updated_at,
         metadata=records.plain(run.metadata),
+        parent_id=state.parent_id,
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import from_json, to_json
 
-from loopagent.core.effects import EXTERNAL
 from loopagent.core.events import Started
 from loopagent.core.facts import public_event
 from loopagent.errors import ConflictError, RequestError, StoreError
@@ -82,11 +81,8 @@ def shown(state: RunState) -> str:
 
 
 def has_work(state: RunState) -> bool:
-    """Whether a worker must do something: not ended, and not only waiting for people."""
-    if state.ended:
-        return False
-    pending = state.pending.values()
-    return not pending or any(not isinstance(one, EXTERNAL) for one in pending)
+    """Whether a worker must do something: tell other runs, or go on instead of waiting for people and children."""
+    return bool(state.unheard) or not (state.ended or state.resting)
 
 
 def title(commit: Commit) -> str:

@@ -225,6 +225,20 @@ async def check_tree(store: Store) -> None:
     place = (event["runId"], event["rootRunId"], event["parentRunId"], event["id"])
     same(place, ("grandchild", "root", "child", "root.6"), "where a grandchild's event belongs")
     await is_at(store, child.state, version=2, seq=8)
+    await _lists_tree(store)
+
+
+async def _lists_tree(store: Store) -> None:
+    """The tree of `check_tree` as rows, and lists with and without children."""
+    rows = [(one.id, one.parent_id) for one in await store.tree("root")]
+    wanted = [("root", None), ("child", "root"), ("grandchild", "child")]
+    same(rows, wanted, "the tree's runs and their parents")
+    same([one.id for one in await store.tree("grandchild")], ["grandchild"], "a leaf's own tree")
+    same(await store.tree("nobody"), [], "the tree of no run")
+    everything, _ = await store.runs()
+    same([one.id for one in everything], ["grandchild", "child", "root"], "all runs")
+    roots, _ = await store.runs(roots=True)
+    same([one.id for one in roots], ["root"], "runs without children")
 
 
 async def check_spilled(store: Store) -> None:

@@ -60,6 +60,7 @@ class Done:
     the engine's other words at the turn boundary. `progress` is False for a step that can bring
     nothing, so that it resets no guard; `failed` means that the step as such failed, whatever its calls
     did. `payload` is what the step wrote. `facts` are told at the end, each with the key it belongs to.
+    `ends` completes the run with this message, if its completion policy holds.
     """
 
     calls: tuple[MadeCall, ...] = ()
@@ -72,6 +73,7 @@ class Done:
     facts: tuple[tuple[str, FactData], ...] = ()
     skills: tuple[tuple[str, str | None], ...] = ()
     """Skills that become active, each with the model's reason."""
+    ends: str | None = None
 
 
 STEP_TYPES: dict[str, type[NextStep]] = {}

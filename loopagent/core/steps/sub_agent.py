@@ -1,15 +1,33 @@
-"""Sub-Agent: give work to other agents."""
+"""Sub-Agent: give work to other agents; each works in a run of its own."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, StrictBool
 
+from loopagent.core.child_merge import Merge
+from loopagent.core.child_work import (
+    available,
+    check_work,
+    find_agent,
+    start_child,
+    take_child,
+    too_much_work,
+)
+from loopagent.core.effects import StartRun
 from loopagent.core.flavours import ACCEPTED, GENERATED, Mark
-from loopagent.core.problems import Fault
+from loopagent.core.outcome import Outcome
+from loopagent.core.payload import PayloadChange
+from loopagent.core.problems import Fault, Problem
 from loopagent.core.protocol.base import NonBlank, Params, Wire
-from loopagent.core.steps import NextStep
+from loopagent.core.steps import Done, NextStep, Wait
+
+
+if TYPE_CHECKING:
+    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.outcomes import Outcomes
+    from loopagent.core.state import RunState
 
 
 class SubAgentCall(Wire):
@@ -51,7 +69,6 @@ class SubAgent(NextStep):
     sub_agent: Annotated[SubAgentCall | None, Mark(generated=False)] = None
     """One piece of work; ignored when `subAgents` has any."""
     body: ClassVar = ("subAgents", "subAgent")
-    runs: ClassVar = False
     example: ClassVar[dict[str, Any]] = {
         "taskComplete": False,
         "nextStep": {
@@ -78,3 +95,95 @@ class SubAgent(NextStep):
     def calls(self) -> list[SubAgentCall]:
         """The work to give, in request order."""
         return self.sub_agents or ([self.sub_agent] if self.sub_agent else [])
+
+    @classmethod
+    def offered(cls, agent: AgentSpec) -> bool:
+        """Only agents that have sub-agents, and only where the tree may grow deeper."""
+        return bool(available(agent))
+
+    def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
+        """Resolve names, check parameters and runs to go on with, and count the whole batch."""
+        problems: list[Problem] = []
+        warnings: list[str] = []
+        calls: list[SubAgentCall] = []
+        most = run.spec.limits.max_actions_per_reply
+        if len(self.calls) > most:
+            text = f"at most {most} pieces of work in one reply"
+            problems.append(Problem("nextStep.subAgents", text, f"{len(self.calls)}"))
+        for index, call in enumerate(self.calls):
+            resolved, wrong, notes = _resolved(run, call, f"nextStep.subAgents[{index}]")
+            problems += wrong
+            warnings += notes
+            calls.append(resolved)
+        fresh = [one.name for one in calls if one.resume_run_id is None]
+        problems += too_much_work(run, fresh, "nextStep.subAgents")
+        problems += _twice([one.resume_run_id for one in calls if one.resume_run_id])
+        return type(self)(type="Sub-Agent", sub_agents=calls), problems, warnings
+
+    def resume(self, run: RunState, results: Outcomes) -> Wait | Done:
+        """Keep up to `maxConcurrency` children under way until all have ended, then merge in request order."""
+        waiting: list[StartRun] = []
+        outcomes: list[Outcome] = []
+        for index, call in enumerate(self.calls):
+            known = results.get(f"sub.{index}")
+            if known is None and len(waiting) < run.spec.limits.max_concurrency:
+                begun = start_child(run, call, f"sub.{index}")
+                if isinstance(begun, StartRun):
+                    waiting.append(begun)
+                else:
+                    known = begun
+            if known is not None:
+                outcomes.append(known)
+        if waiting:
+            return Wait(tuple(waiting))
+        return self._done(run, outcomes)
+
+    def abandon(self, run: RunState, results: Outcomes) -> Done | None:
+        """Keep what the children that have ended brought."""
+        known = [(call, results.get(f"sub.{index}")) for index, call in enumerate(self.calls)]
+        merge = Merge(run.payload, max_bytes=run.spec.limits.max_payload_bytes)
+        for number, (call, outcome) in enumerate(known, 1):
+            if outcome is not None:
+                take_child(run, merge, number, call.name, outcome)
+        return Done(payload=_change(merge))
+
+    def _done(self, run: RunState, outcomes: list[Outcome]) -> Done:
+        merge = Merge(run.payload, max_bytes=run.spec.limits.max_payload_bytes)
+        pairs = list(zip(self.calls, outcomes, strict=True))
+        entries = [
+            take_child(run, merge, number, call.name, outcome)
+            for number, (call, outcome) in enumerate(pairs, 1)
+        ]
+        last = [
+            str(outcome.value.get("message", ""))
+            for call, outcome in pairs
+            if call.terminate_after and outcome.ok and outcome.value.get("status") == "completed"
+        ]
+        return Done(
+            results=tuple(entries),
+            payload=_change(merge),
+            ends=last[0] if last else None,
+        )
+
+
+def _change(merge: Merge) -> PayloadChange | None:
+    return PayloadChange(merge.payload, merge.patch) if merge.patch else None
+
+
+def _resolved(
+    run: RunState, call: SubAgentCall, path: str
+) -> tuple[SubAgentCall, list[Problem], list[str]]:
+    """A call with its name and parameters as they will be used."""
+    name, problems, warnings = find_agent(run, call.name, f"{path}.name")
+    sub = None if name is None else run.spec.agent(name)
+    if name is None or sub is None:
+        return call, problems, warnings
+    params, wrong, notes = check_work(run, sub, call, path)
+    resolved = call.model_copy(update={"name": name, "template_parameters": params})
+    return resolved, [*problems, *wrong], [*warnings, *notes]
+
+
+def _twice(runs: list[str]) -> list[Problem]:
+    again = sorted({one for one in runs if runs.count(one) > 1})
+    text = "the same run cannot be gone on with twice at once"
+    return [Problem("nextStep.subAgents", text, one) for one in again]

@@ -6,7 +6,7 @@ import heapq
 import json
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -187,28 +187,46 @@ def _entries(
 # ---------------------------------------------------------------------- lists
 
 
+_RUN = """
+SELECT run.key, run.id, run.agent, run.status, run.shown, run.turn, run.title, run.created_at,
+       run.updated_at, run.metadata, parent.id
+FROM run LEFT JOIN run AS parent ON parent.key = run.parent
+"""
+
+
+_OF_TREE = " WHERE run.id = ?1 OR run.root = (SELECT key FROM run WHERE id = ?1) ORDER BY run.key"
+
+
 def runs(
     connection: sqlite3.Connection,
-    agent: str | None,
-    status: str | None,
+    wanted: Mapping[str, str | None],
     before: int | None,
     size: int,
+    *,
+    roots: bool,
 ) -> tuple[list[RunRow], str | None]:
-    """A page of runs, newest first."""
-    where, values = _where({"agent =": agent, "status =": status, "key <": before})
+    """A page of runs, newest first; `wanted` are the values of columns."""
+    fixed = ("run.root IS NULL",) if roots else ()
+    named = {f"run.{name} =": one for name, one in wanted.items()}
+    where, values = _where({**named, "run.key <": before}, *fixed)
     found = connection.execute(
-        f"""
-        SELECT key, id, agent, status, shown, turn, title, created_at, updated_at, metadata
-        FROM run {where} ORDER BY key DESC LIMIT ?
-        """,  # noqa: S608 - the names are ours
-        (*values, size + 1),
+        f"{_RUN} {where} ORDER BY run.key DESC LIMIT ?", (*values, size + 1)
     ).fetchall()
     rows = [_row(*one) for one in found[:size]]
     return rows, _next("runs", found, size)
 
 
+def tree(connection: sqlite3.Connection, run_id: str) -> list[RunRow]:
+    """A root run and every run below it, in the order they were made."""
+    found = connection.execute(
+        _RUN + _OF_TREE,
+        (run_id,),
+    )
+    return [_row(*one) for one in found]
+
+
 def _row(_: int, run_id: str, agent: str, status: str, shown: str, *rest: Any) -> RunRow:
-    turn, title, created_at, updated_at, metadata = rest
+    turn, title, created_at, updated_at, metadata, parent_id = rest
     return RunRow(
         id=run_id,
         agent=agent,
@@ -219,6 +237,7 @@ def _row(_: int, run_id: str, agent: str, status: str, shown: str, *rest: Any) -
         created_at=created_at,
         updated_at=updated_at,
         metadata=_json(metadata),
+        parent_id=parent_id,
     )
 
 

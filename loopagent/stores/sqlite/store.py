@@ -149,12 +149,18 @@ class SqliteStore:
         *,
         agent: str | None = None,
         status: str | None = None,
+        roots: bool = False,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RunRow], str | None]:
         """A page of runs, newest first; see `Store.runs`."""
         before, size = records.decode_cursor("runs", cursor), records.page_size(limit)
-        return await self._readers.run(lambda db: reads.runs(db, agent, status, before, size))
+        wanted = {"agent": agent, "status": status}
+        return await self._readers.run(lambda db: reads.runs(db, wanted, before, size, roots=roots))
+
+    async def tree(self, run_id: str) -> list[RunRow]:
+        """A root run and every run below it; see `Store.tree`."""
+        return await self._readers.run(lambda db: reads.tree(db, run_id))
 
     async def requests(
         self,

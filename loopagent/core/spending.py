@@ -1,0 +1,134 @@
+"""What runs use up, alone and together with the runs around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens and money spent so far, failed attempts included."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float | None = None
+
+    def plus(self, other: dict[str, Any]) -> Usage:
+        """This plus one attempt's usage (`ModelReply.usage` as JSON)."""
+        cost = other.get("cost_usd")
+        return Usage(
+            model_calls=self.model_calls + 1,
+            input_tokens=self.input_tokens + int(other.get("input_tokens") or 0),
+            cached_tokens=self.cached_tokens + int(other.get("cached_tokens") or 0),
+            output_tokens=self.output_tokens + int(other.get("output_tokens") or 0),
+            reasoning_tokens=self.reasoning_tokens + int(other.get("reasoning_tokens") or 0),
+            cost_usd=self.cost_usd if cost is None else (self.cost_usd or 0.0) + float(cost),
+        )
+
+    def together(self, other: Usage) -> Usage:
+        """The sum of two."""
+        known = [one for one in (self.cost_usd, other.cost_usd) if one is not None]
+        return Usage(
+            self.model_calls + other.model_calls,
+            self.input_tokens + other.input_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.output_tokens + other.output_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            sum(known) if known else None,
+        )
+
+    def less(self, other: Usage) -> Usage:
+        """What came on top of an earlier state of the same count."""
+        cost = None if self.cost_usd is None else self.cost_usd - (other.cost_usd or 0.0)
+        return Usage(
+            self.model_calls - other.model_calls,
+            self.input_tokens - other.input_tokens,
+            self.cached_tokens - other.cached_tokens,
+            self.output_tokens - other.output_tokens,
+            self.reasoning_tokens - other.reasoning_tokens,
+            cost,
+        )
+
+    @classmethod
+    def read(cls, public: dict[str, Any]) -> Usage:
+        """The usage that `public` wrote."""
+        return cls(
+            int(public.get("modelCalls") or 0),
+            int(public.get("inputTokens") or 0),
+            int(public.get("cachedTokens") or 0),
+            int(public.get("outputTokens") or 0),
+            int(public.get("reasoningTokens") or 0),
+            public.get("costUsd"),
+        )
+
+    def public(self) -> dict[str, Any]:
+        """The same as camelCase JSON."""
+        return {
+            "modelCalls": self.model_calls,
+            "inputTokens": self.input_tokens,
+            "cachedTokens": self.cached_tokens,
+            "outputTokens": self.output_tokens,
+            "reasoningTokens": self.reasoning_tokens,
+            "costUsd": self.cost_usd,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What counts against the budget of a tree of runs."""
+
+    turns: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+    def plus(self, other: Spent) -> Spent:
+        """The sum of two."""
+        return Spent(
+            self.turns + other.turns, self.tokens + other.tokens, self.cost_usd + other.cost_usd
+        )
+
+    def less(self, other: Spent) -> Spent:
+        """The difference of two."""
+        return Spent(
+            self.turns - other.turns, self.tokens - other.tokens, self.cost_usd - other.cost_usd
+        )
+
+    def at_least(self, other: Spent) -> Spent:
+        """The larger of two, number by number."""
+        return Spent(
+            max(self.turns, other.turns),
+            max(self.tokens, other.tokens),
+            max(self.cost_usd, other.cost_usd),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestor:
+    """A run above a child: its limits count for the child as well."""
+
+    run_id: str
+    agent: str
+    max_turns: int
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+    seconds: float | None = None
+    """Working time it had left when the child was started."""
+    spent: Spent = Spent()
+    """What it and the runs below it have spent, without this child."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedChild:
+    """A child run that asked its parent something and waits for the answer."""
+
+    agent: str
+    payload: Any = None
+    """What it started with."""
+    usage: Usage = Usage()
+    """What of its usage the parent has counted."""
+    turns: int = 0
+    """What of its turns the parent has counted."""

@@ -1,0 +1,236 @@
+"""Runs that belong together: children are started once, their ends reach their parents, budgets are shared.
+
+What a run still has to tell others is in its state, so it is told after a crash as well; telling twice does no
+harm. Nobody waits in memory for a child: its end is an event for the parent, wherever the parent is then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loopagent.core.child_messages import parent_context
+from loopagent.core.events import CancelRequested, Event, MessagePosted, Reported, Settled
+from loopagent.core.lineage import (
+    News,
+    child_state,
+    children_of,
+    news,
+    outcome_of,
+    spent_by,
+)
+from loopagent.core.outcome import Outcome
+from loopagent.core.spending import Ancestor, Spent
+from loopagent.core.state import RunState
+from loopagent.errors import ConflictError, LoopAgentError, RequestError
+
+
+if TYPE_CHECKING:
+    from loopagent.core.agent_spec import SubAgentSpec
+    from loopagent.core.effects import StartRun
+    from loopagent.ports import Store
+    from loopagent.runtime.bus import Bus
+    from loopagent.runtime.engine import Engine
+    from loopagent.runtime.live import Live
+
+ModelOf = Callable[[str, str | None, str], str]
+"""The model that answers a child: from its agent's name, the model it names, and its parent's."""
+_LOG = logging.getLogger("loopagent")
+
+
+class Children:
+    """The trees of runs that this process works on.
+
+    Args:
+        engine: Runs the children.
+        store: Where runs are kept.
+        model_of: Chooses a child's model.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(
+        self, engine: Engine, store: Store, model_of: ModelOf, clock: Callable[[], float]
+    ) -> None:
+        self._engine = engine
+        self._store = store
+        self._model_of = model_of
+        self._clock = clock
+        self._budgets = Budgets()
+        self._telling: dict[str, asyncio.Task[None]] = {}
+
+    async def start(self, live: Live, work: StartRun) -> Outcome | None:
+        """Have a child run do a piece of work; one that exists already is not started again.
+
+        Returns:
+            None when the child is at work and its end will settle the effect; else how the effect ended.
+        """
+        if self._engine.closing:
+            await (
+                asyncio.Event().wait()
+            )  # the engine cancels its tasks; the next process starts the child
+        if work.resume_run_id is not None:
+            return await self._go_on(work, work.resume_run_id)
+        sub = live.state.spec.agent(work.agent)
+        try:
+            wanted = sub.spec.model if sub else None
+            child = child_state(
+                live.state, work, self._model_of(work.agent, wanted, live.state.model)
+            )
+        except LoopAgentError as error:
+            return Outcome.failed("no_model", str(error))
+        if child is None or sub is None:
+            return Outcome.failed("unknown_agent", f"There is no sub-agent {work.agent!r}.")
+        child.ancestors = self._budgets.frames(child)
+        context = await self._context(live.run_id, sub)
+        try:
+            await self._engine.create(child, work.message, by="model", context=context)
+        except ConflictError:  # it was made before a crash
+            if not self._engine.works_on(child.id):
+                await self._engine.resume(child.id)
+        return None
+
+    async def _context(self, parent_id: str, sub: SubAgentSpec) -> str:
+        if sub.messages == "none":
+            return ""
+        transcript = await self._store.transcript(parent_id)
+        return parent_context(transcript, sub.messages, sub.max_messages)
+
+    async def _go_on(self, work: StartRun, run_id: str) -> Outcome | None:
+        """Give a child the answer to its question; its next end settles this effect instead of the earlier one."""
+        now = self._clock()
+
+        def decide(child: RunState) -> Sequence[Event]:
+            if child.ended or child.serves == work.id:
+                return ()
+            taken = Reported("serves", {"effect": work.id}, now)
+            return taken, MessagePosted(work.message, now, by="model")
+
+        try:
+            child = await self._engine.deliver(run_id, decide)
+        except RequestError as error:
+            return Outcome.failed(error.code, str(error))
+        return outcome_of(child) if child.ended else None
+
+    # ------------------------------------------------------------------ telling
+
+    def committed(self, live: Live) -> None:
+        """Look at a run that was just committed: what it spent, and whom it has to tell what."""
+        self._budgets.note(live.state)
+        if live.state.unheard and live.run_id not in self._telling and not self._engine.closing:
+            task = asyncio.create_task(self._tell(live.run_id), name=f"{live.run_id}/tell")
+            self._telling[live.run_id] = task
+            task.add_done_callback(lambda _: self._telling.pop(live.run_id, None))
+
+    async def _tell(self, run_id: str) -> None:
+        try:
+            state = (await self._engine.load(run_id)).state
+            while state.unheard:
+                for one in news(state):
+                    await self._bring(state, one)
+                state = await self._engine.deliver(run_id, self._told(state.unheard))
+        except Exception:
+            _LOG.exception("run %s could not tell others; it is tried again later", run_id)
+            await self._engine.let_go(run_id)
+
+    def _told(self, runs: tuple[str, ...]) -> Callable[[RunState], Sequence[Event]]:
+        event = Reported("told", {"runs": list(runs)}, self._clock())
+        return lambda _: [event]
+
+    async def _bring(self, state: RunState, one: News) -> None:
+        now, outcome = self._clock(), one.outcome
+
+        def decide(other: RunState) -> Sequence[Event]:
+            if outcome is not None:
+                return [Settled(state.serves, outcome, now)] if not other.ended else ()
+            reason = "The run that gave the work does not need it any more."
+            return () if other.ended else [CancelRequested(now, reason, "engine")]
+
+        try:
+            await self._engine.deliver(one.run_id, decide)
+        except RequestError as error:
+            if error.code != "unknown_run":  # work that was taken back before its run was made
+                raise
+
+    async def stop_stray(self, state: RunState) -> bool:
+        """Stop a child whose parent has gone on without it, so that nobody needs its work; True when it was one."""
+        if state.parent_id is None or state.ended:
+            return False
+        parent = await self._store.load(state.parent_id)
+        if parent is not None and _needs(parent.state, state):
+            return False
+        reason = "The run that gave the work has gone on without it."
+        event = CancelRequested(self._clock(), reason, "engine")
+        await self._engine.deliver(state.id, lambda _: [event])
+        return True
+
+    # ------------------------------------------------------------------ budgets
+
+    def news_for(self, state: RunState) -> list[Event]:
+        """What a run must know before it goes on: what the runs around it have spent meanwhile."""
+        frames = self._budgets.frames(state)
+        if frames == state.ancestors:
+            return []
+        rows = [[one.spent.turns, one.spent.tokens, one.spent.cost_usd] for one in frames]
+        return [Reported("spent", {"spent": rows}, self._clock())]
+
+    def at_rest(self, state: RunState, bus: Bus) -> None:
+        """Nothing of a run's tree is worked on here any more: let go of its budget, and say that the root is idle."""
+        root_id = state.root_id or state.id
+        self._budgets.forget(root_id)
+        if state.id != root_id:
+            bus.idle(root_id, "running")
+
+    async def aclose(self) -> None:
+        """Stop telling; what is untold is told by the next process."""
+        tasks = list(self._telling.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _needs(parent: RunState, child: RunState) -> bool:
+    waits = child.serves in parent.pending or child.id in parent.asked
+    return waits and not parent.ended
+
+
+class Budgets:
+    """What the runs of a tree have spent so far, as far as this process knows."""
+
+    def __init__(self) -> None:
+        self._trees: dict[str, dict[str, tuple[Spent, list[str]]]] = {}
+
+    def note(self, state: RunState) -> None:
+        """Take in how a run stands now."""
+        under_way = [*children_of(state), *state.asked]
+        if state.parent_id is None and not under_way:
+            return  # nobody shares its budget
+        tree = self._trees.setdefault(state.root_id or state.id, {})
+        tree[state.id] = (spent_by(state), under_way)
+
+    def frames(self, state: RunState) -> tuple[Ancestor, ...]:
+        """The runs above one, with what they have spent without it by now; what was spent never gets less."""
+        if not state.ancestors:
+            return ()
+        tree = self._trees.get(state.root_id, {})
+        own = _total(tree, state.id)
+        return tuple(
+            replace(one, spent=one.spent.at_least(_total(tree, one.run_id).less(own)))
+            if one.run_id in tree
+            else one
+            for one in state.ancestors
+        )
+
+    def forget(self, root_id: str) -> None:
+        """Let go of a tree."""
+        self._trees.pop(root_id, None)
+
+
+def _total(tree: dict[str, tuple[Spent, list[str]]], run_id: str) -> Spent:
+    """What a run has spent, with its children: those that ended are in its own count."""
+    spent, under_way = tree.get(run_id, (Spent(), []))
+    for one in under_way:
+        spent = spent.plus(_total(tree, one))
+    return spent

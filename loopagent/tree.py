@@ -1,0 +1,102 @@
+"""A run together with the runs below it, as callers see them: what the whole tree is doing and asking."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from loopagent.core.lineage import children_of
+from loopagent.core.loop_state import LoopState, ask_public, loop_state, open_requests, state_of_ask
+from loopagent.errors import RequestError
+from loopagent.runview import RunView
+
+
+if TYPE_CHECKING:
+    from loopagent.core.state import RunState
+    from loopagent.ports import RunRow, Snapshot, Store
+    from loopagent.runtime.engine import Engine
+
+Load = Callable[[str], Awaitable["Snapshot | None"]]
+
+
+async def view(run_id: str, store: Store, engine: Engine) -> RunView:
+    """A run as it is now, with what the runs below it are doing.
+
+    Raises:
+        RequestError: `unknown_run` (404).
+    """
+    snapshot = await store.load(run_id)
+    if snapshot is None:
+        raise _unknown(run_id)
+    states = await under_way(snapshot.state, store.load)
+    loop = tree_loop(states)
+    if loop.state == "running" and engine.partial(run_id):
+        loop = replace(loop, state="streaming")
+    return RunView(snapshot.state, snapshot.seq, loop, tree_asks(states))
+
+
+async def tree(run_id: str, store: Store) -> list[RunRow]:
+    """A root run and every run below it, in the order they were made.
+
+    Raises:
+        RequestError: `unknown_run` (404).
+    """
+    rows = await store.tree(run_id)
+    if not rows:
+        raise _unknown(run_id)
+    return rows
+
+
+def _unknown(run_id: str) -> RequestError:
+    return RequestError("unknown_run", f"There is no run {run_id!r}.", status=404)
+
+
+async def under_way(state: RunState, load: Load) -> list[RunState]:
+    """A run and, depth first, the child runs it waits for, in the order they were asked for."""
+    found = [state]
+    for run_id in children_of(state):
+        child = await load(run_id)
+        if child is not None:
+            found += await under_way(child.state, load)
+    return found
+
+
+def tree_asks(states: list[RunState]) -> list[dict[str, Any]]:
+    """Every open request of a tree, as a client draws it."""
+    return [ask_public(state, ask) for state in states for ask in open_requests(state)]
+
+
+def tree_loop(states: list[RunState]) -> LoopState:
+    """The loop state of the first run, which waits as soon as everything under way below it waits for people."""
+    first = states[0]
+    working = any(not one.on_hold for one in states[1:])
+    asks = [(state, ask) for state in states for ask in open_requests(state)]
+    if first.ended or not first.on_hold or first.waiting or working or not asks:
+        return loop_state(first)
+    state, ask = asks[0]
+    return LoopState(state_of_ask(ask), None, ask_public(state, ask))
+
+
+def nested(rows: list[RunRow]) -> list[dict[str, Any]]:
+    """Rows of runs as camelCase JSON, each with its children in it."""
+    made = {one.id: _node(one) for one in rows}
+    roots: list[dict[str, Any]] = []
+    for one in rows:
+        above = made.get(one.parent_id or "")
+        (roots if above is None else above["children"]).append(made[one.id])
+    return roots
+
+
+def _node(row: RunRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "agent": row.agent,
+        "status": row.status,
+        "state": row.state,
+        "turn": row.turn,
+        "title": row.title,
+        "createdAt": row.created_at,
+        "updatedAt": row.updated_at,
+        "children": list[Any](),
+    }
