@@ -224,7 +224,6 @@ class App:
             RequestError: `unknown_request` (404), `already_resolved` or `stale` (409), `gone` (410),
                 `invalid_answer` (422).
         """
-        run_id = request.partition(":")[0]
         stored = await self.store.request(request)
         if stored is None:
             raise RequestError("unknown_request", f"There is no request {request!r}.", status=404)
@@ -233,8 +232,8 @@ class App:
         def decide(state: RunState) -> list[Event]:
             return [settled(state, stored, given, (revision, content_hash), self._clock())]
 
-        await self.engine.deliver(run_id, decide)
-        return await self.get(run_id)
+        await self.engine.deliver(stored.run_id, decide)
+        return await self.get(stored.run_id)
 
     async def answer_call(self, run_id: str, call_id: str, answer: ToolAnswer) -> RunView:
         """Give what a client tool brought back, or its error; the first answer counts.
@@ -324,11 +323,7 @@ class App:
         return await view(run_id, self.store, self.engine)
 
     async def tree(self, run_id: str) -> list[RunRow]:
-        """A root run and every run below it, in the order they were made.
-
-        Raises:
-            RequestError: `unknown_run` (404).
-        """
+        """A root run and every run below it, in the order they were made; see `loopagent.tree.tree`."""
         return await tree(run_id, self.store)
 
     async def wait(self, run_id: str, *, timeout_seconds: float | None = None) -> RunView:

@@ -20,7 +20,7 @@ from loopagent.core.child_work import available
 from loopagent.core.envelope import LoopAgentResponse
 from loopagent.core.json_values import compact_json
 from loopagent.core.paths import rules_of
-from loopagent.core.shapes import model_shape, shared_shapes
+from loopagent.core.shapes import model_shape, schema_shape, shared_shapes
 from loopagent.core.steps import STEP_TYPES, NextStep, shown
 from loopagent.core.tokens import estimate_tokens
 

@@ -7,7 +7,6 @@ harm. Nobody waits in memory for a child: its end is an event for the parent, wh
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -26,6 +25,7 @@ from loopagent.core.outcome import Outcome
 from loopagent.core.spending import Ancestor, Spent
 from loopagent.core.state import RunState
 from loopagent.errors import ConflictError, LoopAgentError, RequestError
+from loopagent.logs import log
 
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 ModelOf = Callable[[str, str | None, str], str]
 """The model that answers a child: from its agent's name, the model it names, and its parent's."""
-_LOG = logging.getLogger("loopagent")
 
 
 class Children:
@@ -120,20 +119,20 @@ class Children:
         """Look at a run that was just committed: what it spent, and whom it has to tell what."""
         self._budgets.note(live.state)
         if live.state.unheard and live.run_id not in self._telling and not self._engine.closing:
-            task = asyncio.create_task(self._tell(live.run_id), name=f"{live.run_id}/tell")
+            task = asyncio.create_task(self._tell(live), name=f"{live.run_id}/tell")
             self._telling[live.run_id] = task
             task.add_done_callback(lambda _: self._telling.pop(live.run_id, None))
 
-    async def _tell(self, run_id: str) -> None:
+    async def _tell(self, live: Live) -> None:
         try:
-            state = (await self._engine.load(run_id)).state
+            state = live.state
             while state.unheard:
                 for one in news(state):
                     await self._bring(state, one)
-                state = await self._engine.deliver(run_id, self._told(state.unheard))
-        except Exception:
-            _LOG.exception("run %s could not tell others; it is tried again later", run_id)
-            await self._engine.let_go(run_id)
+                state = await self._engine.deliver(live.run_id, self._told(state.unheard))
+        except Exception as error:  # whatever it is, it is tried again later
+            log.error("run.untold", error, run_id=live.run_id)
+            await self._engine.let_go(live)
 
     def _told(self, runs: tuple[str, ...]) -> Callable[[RunState], Sequence[Event]]:
         event = Reported("told", {"runs": list(runs)}, self._clock())
@@ -154,17 +153,22 @@ class Children:
             if error.code != "unknown_run":  # work that was taken back before its run was made
                 raise
 
-    async def stop_stray(self, state: RunState) -> bool:
-        """Stop a child whose parent has gone on without it, so that nobody needs its work; True when it was one."""
-        if state.parent_id is None or state.ended:
-            return False
-        parent = await self._store.load(state.parent_id)
-        if parent is not None and _needs(parent.state, state):
-            return False
-        reason = "The run that gave the work has gone on without it."
-        event = CancelRequested(self._clock(), reason, "engine")
-        await self._engine.deliver(state.id, lambda _: [event])
-        return True
+    async def stop_stray(self, live: Live) -> bool:
+        """Look at a run that is taken up: it may have something to tell, or nobody may need it any more.
+
+        Returns:
+            True for a child whose parent has gone on without it; it was stopped.
+        """
+        state = live.state
+        if state.parent_id is not None and not state.ended:
+            parent = await self._store.load(state.parent_id)
+            if parent is None or not _needs(parent.state, state):
+                reason = "The run that gave the work has gone on without it."
+                event = CancelRequested(self._clock(), reason, "engine")
+                await self._engine.deliver(state.id, lambda _: [event])
+                return True
+        self.committed(live)
+        return False
 
     # ------------------------------------------------------------------ budgets
 

@@ -23,7 +23,7 @@ from loopagent.runtime.bus import Bus
 from loopagent.runtime.children import Children, ModelOf
 from loopagent.runtime.leases import Leases
 from loopagent.runtime.live import Live
-from loopagent.runtime.perform import Performer, in_doubt
+from loopagent.runtime.perform import Performer, in_doubt, log_end
 from loopagent.runtime.repeatable import repeatable
 
 
@@ -152,9 +152,8 @@ class Engine:
             self._live[run_id] = known
             return False
         live = await self.load(run_id)
-        if await self._children.stop_stray(live.state):
+        if await self._children.stop_stray(live):
             return False
-        self._children.committed(live)
         async with live.lock:
             return await self._take_up(live)
 
@@ -327,10 +326,7 @@ class Engine:
             outcome = Outcome.failed(
                 "internal", f"{type(error).__name__} while performing {effect.kind}."
             )
-        error_info = None if outcome is None else outcome.error
-        ended = "effect.complete" if error_info is None else "effect.failed"
-        code = None if error_info is None else error_info.code
-        log.info(ended, **what, kind=effect.kind, code=code)
+        log_end(outcome, **what, kind=effect.kind)
         if live.tasks.get(effect.id) is not asyncio.current_task():
             return None
         now = self._clock()
@@ -350,7 +346,7 @@ class Engine:
                     await self._apply(live, lambda _: events)
             except Exception as error:
                 log.error("run.not_saved", error, run_id=live.run_id, effect_id=effect_id)
-                await self._abandon(live)
+                await self.let_go(live)
                 return None
             finally:
                 following, live.spare, live.following = live.following, None, None
@@ -358,13 +354,7 @@ class Engine:
         self._forget_if_resting(live)
         return following
 
-    async def let_go(self, run_id: str) -> None:
-        """Stop working on a run; it is taken up again later."""
-        live = self._live.get(run_id)
-        if live is not None:
-            await self._abandon(live)
-
-    async def _abandon(self, live: Live) -> None:
+    async def let_go(self, live: Live) -> None:
         """Let go of a run whose progress cannot be saved: the store has it as it last was."""
         for task in live.tasks.values():
             task.cancel()

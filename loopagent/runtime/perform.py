@@ -15,6 +15,7 @@ from loopagent.core.outcome import INTERRUPTED, Outcome
 from loopagent.core.prompt import system_prompt, volatile_message
 from loopagent.core.text import clean_text
 from loopagent.errors import ModelError
+from loopagent.logs import log
 from loopagent.ports import ChatMessage, Model, ModelRequest, Usage
 from loopagent.redaction import Redactor, StreamRedactor
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask
@@ -260,6 +261,12 @@ def in_doubt(state: RunState, at: float) -> list[Settled]:
         for key, one in state.pending.items()
         if isinstance(one, RunAction) and one.started and not one.repeatable
     ]
+
+
+def log_end(outcome: Outcome | None, **what: Any) -> None:
+    """Note in the process's log how an effect ended; None for one that is settled from elsewhere."""
+    code = outcome.error.code if outcome is not None and outcome.error is not None else None
+    log.info("effect.complete" if code is None else "effect.failed", **what, code=code)
 
 
 def interrupted(effect: RunAction) -> Outcome:
