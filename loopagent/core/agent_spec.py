@@ -263,6 +263,8 @@ class SubAgentTerms(Spec):
     """Pieces of work in one run of the agent."""
     questions: Literal["person", "parent"] = "person"
     """Who answers its questions: a person, or the agent that gave it work."""
+    with_skill: bool = False
+    """Whether it can be given work only once a skill that brings it is active."""
 
 
 class SubAgentEntry(SubAgentTerms):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loopagent.core import policy
+from loopagent.core.abilities import usable_agents
 from loopagent.core.child_merge import Merge, Taken
 from loopagent.core.child_messages import task, with_parameters
 from loopagent.core.child_payload import carve, upstream_rules
@@ -55,6 +56,12 @@ def available(agent: AgentSpec) -> tuple[SubAgentSpec, ...]:
     return agent.agents if agent.limits.max_depth > 0 else ()
 
 
+def usable(run: RunState) -> tuple[SubAgentSpec, ...]:
+    """The sub-agents that a run may give work to now: the agent's own, and those that active skills brought."""
+    brought = usable_agents(run) if run.skills else ()
+    return tuple(one for one in available(run.spec) if not one.with_skill or one.name in brought)
+
+
 def find_agent(run: RunState, name: str, path: str) -> tuple[str | None, list[Problem], list[str]]:
     """The sub-agent that is meant.
 
@@ -66,7 +73,7 @@ def find_agent(run: RunState, name: str, path: str) -> tuple[str | None, list[Pr
     Returns:
         Its name, or problems; and warnings.
     """
-    match = resolve(name, [one.name for one in available(run.spec)], path, "sub-agent")
+    match = resolve(name, [one.name for one in usable(run)], path, "sub-agent")
     if match.name is None and fold_name(name) in map(fold_name, names_above(run)):
         circle = ARROW.join((*names_above(run), name))
         text = f"agents do not call each other in a circle ({circle}); do the work yourself"
@@ -88,7 +95,8 @@ def check_work(
     Returns:
         The template parameters as they will be used, problems, and warnings.
     """
-    held = policy.allowed(run, strongest_effects(run, sub), path=f"{path}.name")
+    named = sub.name if sub.with_skill else None  # an approved plan knew only of what was there
+    held = policy.allowed(run, strongest_effects(run, sub), name=named, path=f"{path}.name")
     if held is not None:
         return None, [held], []
     wanted = work.resume_run_id

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from loopagent.core import policy
 from loopagent.core.abilities import callable_actions, usable_action
 from loopagent.core.calls import call_action
+from loopagent.core.loop_child import SubAgentBody, check_child
 from loopagent.core.mapping import mapping_faults
 from loopagent.core.names import resolve_name
 from loopagent.core.outcome import Outcome
@@ -41,6 +42,20 @@ UNFIT = "invalid_params"
 """Outcome code of a pass whose parameters could not be filled in, or do not fit."""
 
 
+class Pass(NamedTuple):
+    """A pass that has ended.
+
+    Args:
+        key: Its key in the step.
+        scope: What `{{ }}` saw in it.
+        outcome: How it ended.
+    """
+
+    key: str
+    scope: Mapping[str, Any]
+    outcome: Outcome
+
+
 class Body(Protocol):
     """What is done in each pass."""
 
@@ -53,13 +68,11 @@ class Body(Protocol):
         """How the pass ended, or what it still needs."""
         ...
 
-    def put(self, outputs: Outputs, scope: Mapping[str, Any], outcome: Outcome) -> None:
+    def put(self, run: RunState, outputs: Outputs, one: Pass) -> None:
         """Put what a pass brought into the payload."""
         ...
 
-    def calls(
-        self, run: RunState, key: str, scope: Mapping[str, Any], outcome: Outcome
-    ) -> list[MadeCall]:
+    def calls(self, run: RunState, one: Pass) -> list[MadeCall]:
         """The calls of a pass, for the circuit breaker."""
         ...
 
@@ -96,22 +109,22 @@ class ActionBody:
         params, problems, _ = check_params(self._schema, filled.value)
         return _bad(problems) if problems else params
 
-    def put(self, outputs: Outputs, scope: Mapping[str, Any], outcome: Outcome) -> None:
+    def put(self, run: RunState, outputs: Outputs, one: Pass) -> None:
         """Follow the output mapping."""
+        del run
         if not self._maps:
             return
-        filled = self._mapping.fill(scope, where="outputMapping")
-        outputs.refused.extend(str(one) for one in filled.problems)
+        filled = self._mapping.fill(one.scope, where="outputMapping")
+        for problem in filled.problems:
+            outputs.refuse(str(problem))
         if not filled.problems:
-            outputs.take(filled.value, outcome.value)
+            outputs.take(filled.value, one.outcome.value)
 
-    def calls(
-        self, run: RunState, key: str, scope: Mapping[str, Any], outcome: Outcome
-    ) -> list[MadeCall]:
+    def calls(self, run: RunState, one: Pass) -> list[MadeCall]:
         """The one call of the pass, unless its parameters did not fit."""
-        del run, key
-        params = self._fill(scope)
-        return [] if isinstance(params, Outcome) else [MadeCall(self._name, params, outcome)]
+        del run
+        params = self._fill(one.scope)
+        return [] if isinstance(params, Outcome) else [MadeCall(self._name, params, one.outcome)]
 
 
 class PipelineBody:
@@ -159,18 +172,15 @@ class PipelineBody:
             memo=self._memos.setdefault(key, Memo()),
         )
 
-    def put(self, outputs: Outputs, scope: Mapping[str, Any], outcome: Outcome) -> None:
+    def put(self, run: RunState, outputs: Outputs, one: Pass) -> None:
         """A pipeline has no output mapping."""
 
-    def calls(
-        self, run: RunState, key: str, scope: Mapping[str, Any], outcome: Outcome
-    ) -> list[MadeCall]:
+    def calls(self, run: RunState, one: Pass) -> list[MadeCall]:
         """All calls of the pass."""
-        del outcome
         step = run.step
-        move = self._walk(run, key, scope, step.results if step else Outcomes())
-        self._memos.pop(key, None)
-        return [MadeCall(one.action, one.params, one.outcome) for one in calls_of(move.trace)]
+        move = self._walk(run, one.key, one.scope, step.results if step else Outcomes())
+        self._memos.pop(one.key, None)
+        return [MadeCall(call.action, call.params, call.outcome) for call in calls_of(move.trace)]
 
 
 def _bad(problems: Collection[Problem]) -> Outcome:
@@ -181,6 +191,8 @@ def body_of(loop: Loop, run: RunState) -> Body:
     """The body of a checked loop."""
     if loop.pipeline is not None:
         return PipelineBody(loop.pipeline, _window(loop, run))
+    if loop.sub_agent is not None:
+        return SubAgentBody(loop.sub_agent, run)
     assert loop.action is not None
     return ActionBody(loop.action, run, f"{BATCH}.{loop.action.name}")
 
@@ -240,6 +252,10 @@ def check_body(
         same = request is loop.pipeline
         checked = loop if same else loop.model_copy(update={"pipeline": request})
         return checked, problems, warnings
+    if loop.sub_agent is not None and "Sub-Agent" in offered(run.spec):
+        child, problems, warnings = check_child(loop.sub_agent, run, names, f"{path}.subAgent")
+        same = child is loop.sub_agent
+        return loop if same else loop.model_copy(update={"sub_agent": child}), problems, warnings
     if loop.action is None:
         other = "pipeline" if loop.pipeline is not None else "subAgent"
         return loop, [Problem(f"{path}.{other}", "this agent cannot do that in a loop")], []

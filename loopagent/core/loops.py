@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.effects import SetTimer
+from loopagent.core.loop_body import Pass
 from loopagent.core.mapping import Outputs
 from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
 from loopagent.core.outcomes import Outcomes
@@ -18,7 +19,7 @@ from loopagent.core.paths import rules_of
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from loopagent.core.effects import Effect
     from loopagent.core.loop_body import Body
@@ -118,19 +119,32 @@ class Course:
             self.under_way[index] = (SetTimer(f"{run.turn}:{pause}", due),)
             return
         scope = self.rule.scope(self, index)
-        seen = self.body.look(run, f"{self.rule.prefix}.{index}", scope, self.results)
+        seen = self.body.look(self._now(run), self._key(index), scope, self.results)
         if isinstance(seen, Outcome):
-            self._end(index, scope, seen)
+            self._end(run, index, Pass(self._key(index), scope, seen))
         else:
             self.under_way[index] = seen
 
-    def _end(self, index: int, scope: Mapping[str, Any], outcome: Outcome) -> None:
+    def _key(self, index: int) -> str:
+        return f"{self.rule.prefix}.{index}"
+
+    def _now(self, run: RunState) -> RunState:
+        """The run as a pass sees it: with the payload that earlier passes left, where it is handed on."""
+        if not self.outputs.patch:
+            return run
+        run = run.fork()
+        run.payload = self.outputs.payload
+        return run
+
+    def _end(self, run: RunState, index: int, one: Pass) -> None:
+        outcome = one.outcome
         self.under_way.pop(index, None)
         self.ended[index] = outcome
         if outcome.ok:
             self.streak = 0
             if self.rule.carry:
-                self.body.put(self.outputs, scope, outcome)
+                self.body.put(run, self.outputs, one)
+                self.outputs.merge = None  # the next pass saw it, so it may change it again
             return
         self.failed += 1
         crashed = outcome.error is not None and outcome.error.code == INTERRUPTED
@@ -153,16 +167,18 @@ class Course:
         outputs = Outputs(run.payload, rules_of(run.spec.payload.write))
         for index in sorted(self.ended):
             if self.ended[index].ok:
-                self.body.put(outputs, self.rule.scope(self, index), self.ended[index])
+                self.body.put(run, outputs, self._pass(index))
         return outputs
+
+    def _pass(self, index: int) -> Pass:
+        return Pass(self._key(index), self.rule.scope(self, index), self.ended[index])
 
     def calls(self, run: RunState) -> tuple[MadeCall, ...]:
         """The calls since the last pass that went well, and that one: earlier ones make no difference any more."""
         made: list[MadeCall] = []
         for index in sorted(self.ended, reverse=True):
-            key, outcome = f"{self.rule.prefix}.{index}", self.ended[index]
-            made[:0] = self.body.calls(run, key, self.rule.scope(self, index), outcome)
-            if outcome.ok:
+            made[:0] = self.body.calls(run, self._pass(index))
+            if self.ended[index].ok:
                 break
         return tuple(made)
 

@@ -17,6 +17,7 @@ from loopagent.core.problems import path_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from loopagent.core.child_merge import Merge
     from loopagent.core.json_values import Json
     from loopagent.core.paths import Operation, Path, Rules
 
@@ -41,6 +42,8 @@ class Outputs:
         self.patch: list[Json] = []
         self.refused: list[str] = []
         self.left_out = 0
+        self.merge: Merge | None = None
+        """The changes of sub-agents, when it is they that change the payload."""
         self._write = write
         self._folding = Folding()
 
@@ -50,7 +53,7 @@ class Outputs:
             try:
                 part = _part(value, source)
             except LookupError:
-                self._refuse(f"the result has nothing at {source!r}")
+                self.refuse(f"the result has nothing at {source!r}")
                 continue
             self.put(str(target), part)
 
@@ -59,11 +62,11 @@ class Outputs:
         appends = target.rstrip().endswith(APPEND)
         path = parse_path(_bare(target))
         if isinstance(path, str):
-            self._refuse(f"{target!r}: {path}")
+            self.refuse(f"{target!r}: {path}")
             return
         fault = self._place(path, value, append=appends)
         if fault:
-            self._refuse(f"{target!r}: {fault}")
+            self.refuse(f"{target!r}: {fault}")
 
     def _place(self, path: Path, value: Any, *, append: bool) -> str:
         """Write at a place; returns why not."""
@@ -96,7 +99,8 @@ class Outputs:
         self.patch.append(change)
         return ""
 
-    def _refuse(self, text: str) -> None:
+    def refuse(self, text: str) -> None:
+        """Note what could not be put."""
         if len(self.refused) < MAX_REFUSED:
             self.refused.append(text)
         else:

@@ -148,7 +148,7 @@ def _variables(spec: AgentSpec, step_types: Collection[str]) -> dict[str, Any]:
             for one in spec.skills.offered
             if "Skill" in step_types
         ],
-        "agents": [_agent(one) for one in available(spec)],
+        "agents": [_agent(one) for one in available(spec) if not one.with_skill],
         "schema": ""
         if spec.payload.schema_ is None
         else json.dumps(spec.payload.schema_, ensure_ascii=False),

@@ -114,5 +114,16 @@ def _link(
             _link(files, agents, below, (*path, entry.agent), done)
             terms = entry.model_dump(exclude={"agent"})
             subs.append(SubAgent(agents[entry.agent], terms))
+    explicit = {entry.agent for _, entry in listed.entries}
+    for brought in _brought(agents[name]):
+        if brought in agents and brought not in explicit and brought not in path:
+            _link(files, agents, below, (*path, brought), done)
+            subs.append(SubAgent(agents[brought], {"with_skill": True}))
     if not files.problems:
         agents[name].employ(subs)
+
+
+def _brought(agent: Agent[Any]) -> tuple[str, ...]:
+    """Names of the sub-agents that come with the skills an agent accepts, each once."""
+    skills = agent.spec.skills.available
+    return tuple(dict.fromkeys(name for one in skills for name in one.agents))

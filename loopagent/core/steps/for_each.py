@@ -9,6 +9,7 @@ from pydantic import PrivateAttr
 
 from loopagent.core.abilities import may_have_actions
 from loopagent.core.calls import too_many
+from loopagent.core.child_work import available
 from loopagent.core.facts_loop import LoopProgress, LoopStarted
 from loopagent.core.hashing import json_hash
 from loopagent.core.json_values import is_array
@@ -62,7 +63,7 @@ class ForEach(NextStep):
     @classmethod
     def offered(cls, agent: AgentSpec) -> bool:
         """Only agents that have something to do with an item."""
-        return may_have_actions(agent)
+        return may_have_actions(agent) or bool(available(agent))
 
     @classmethod
     def hidden(cls, usable: Collection[str]) -> frozenset[str]:
