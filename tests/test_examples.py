@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from loopagent.explain import explain
 from loopagent.project import load_project
 from loopagent.testing import load_scenarios, run_scenario
 
@@ -24,7 +25,13 @@ def test_there_are_enough_of_them() -> None:
 def test_scenario(path: Path) -> None:
     project = load_project(path.parents[1], env={})
     [scenario] = load_scenarios(project, [path])
-    run_scenario(scenario).check()
+    result = run_scenario(scenario)
+    result.check()
+    assert result.played is not None
+    explanation = explain(result.played.events)
+    assert explanation.status == result.played.status
+    told = [one for chapter in explanation.chapters for one in chapter.decisions]
+    assert all(one.decision != one.type for one in told)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda one: one.name)

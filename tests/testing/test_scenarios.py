@@ -411,3 +411,24 @@ def test_replies_come_from_a_file_beside_the_scenario(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         play(tmp_path, replies=[], repliesFile="../replies.jsonl")
     assert "replies.jsonl:1:" in caught.value.problems[0]
+
+
+def test_the_scenario_in_the_documentation_holds(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text()
+    shown = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    mail = ACTIONS.replace("mail(to: str)", "mail(to: str, text: str)").replace(
+        "count(", "find_customer("
+    )
+    agent = AGENT.replace("count", "find_customer")
+    for name, content in (
+        ("actions/tools.py", mail),
+        ("agents/clerk.agent.yaml", agent),
+        (
+            "scenarios/shown.scenario.yaml",
+            shown[0],
+        ),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    [scenario] = load_scenarios(load_project(tmp_path, env={}))
+    run_scenario(scenario).check()
