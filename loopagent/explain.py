@@ -93,7 +93,9 @@ class Explanation:
 
     def _heading(self, chapter: Chapter) -> str:
         where = "outside of turns" if chapter.turn is None else f"turn {chapter.turn}"
-        return where if chapter.run_id == self.run_id else f"{where} of {chapter.agent}"
+        if chapter.run_id == self.run_id:
+            return where
+        return f"{where} of {chapter.agent} ({chapter.run_id.removeprefix(self.run_id + '.')})"
 
 
 def explain(events: Iterable[Event]) -> Explanation:
@@ -128,6 +130,7 @@ class _Reader:
         self.status = "running"
         self.agents: dict[str, str] = {}
         self.chapters: list[Chapter] = []
+        self._latest: dict[str, Chapter] = {}
         self._kinds: dict[str, str] = {}
         self._decided: dict[str, Event] = {}
 
@@ -152,10 +155,11 @@ class _Reader:
             self._decided[request.removesuffix(".ask")] = event
 
     def _chapter(self, event: Event) -> Chapter:
+        """The turn that an event belongs to, together also where runs side by side take turns in the log."""
         run_id, turn = event["runId"], event.get("turn")
-        last = self.chapters[-1] if self.chapters else None
-        if last is None or (last.run_id, last.turn) != (run_id, turn):
-            last = Chapter(run_id, self.agents.get(run_id, ""), turn)
+        last = self._latest.get(run_id)
+        if last is None or last.turn != turn:
+            last = self._latest[run_id] = Chapter(run_id, self.agents.get(run_id, ""), turn)
             self.chapters.append(last)
         return last
 

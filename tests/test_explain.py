@@ -98,6 +98,36 @@ def test_a_call_that_nobody_was_asked_about_says_so(tmp_path: Path) -> None:
     ) in said
 
 
+def test_turns_of_runs_side_by_side_stay_together() -> None:
+    def event(seq: int, run: str, kind: str, **data: Any) -> dict[str, Any]:
+        turn = {} if kind == "run.created" else {"turn": 1}
+        return {
+            "seq": seq,
+            "ts": 1.0,
+            "runId": run,
+            "type": kind,
+            "decidedBy": "model",
+            "data": data,
+            **turn,
+        }
+
+    def made(seq: int, run: str, agent: str) -> dict[str, Any]:
+        return event(seq, run, "run.created", agent=agent, model="m", specHash="0", message="Go.")
+
+    events = [made(1, "run_1", "chief"), made(2, "run_1.a", "one"), made(3, "run_1.b", "two")]
+    for seq, run in enumerate(("run_1.a", "run_1.b", "run_1.a", "run_1.b"), 4):
+        events.append(event(seq, run, "guard.repeated", count=seq))
+    explanation = explain(events)
+    assert [[one.seq for one in chapter.decisions] for chapter in explanation.chapters] == [
+        [1],
+        [2],
+        [3],
+        [4, 6],
+        [5, 7],
+    ]
+    assert "turn 1 of one (a)" in explanation.text()
+
+
 def test_an_unknown_type_of_event_is_shown_as_it_is() -> None:
     event = {
         "seq": 1,
