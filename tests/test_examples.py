@@ -18,7 +18,7 @@ SCENARIOS = sorted(EXAMPLES.glob("*/scenarios/*"))
 
 
 def test_there_are_enough_of_them() -> None:
-    assert len(FOLDERS) >= 3
+    assert len(FOLDERS) >= 4
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda one: f"{one.parts[-3]}/{one.name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +23,7 @@ from loopagent.scenario_spec import ScenarioSpec
 
 
 if TYPE_CHECKING:
+    from loopagent.agent import Agent
     from loopagent.documents import Document
     from loopagent.project.loading import Project
 
@@ -84,6 +85,14 @@ def scenario_name(path: Path) -> str:
     """The name that a file gives to its scenario."""
     suffix = next((one for one in SUFFIXES if path.name.endswith(one)), path.suffix)
     return path.name.removesuffix(suffix)
+
+
+def _with_those_below(agents: Mapping[str, Agent[Any]]) -> dict[str, Agent[Any]]:
+    """The agents and all that they may give work to, by name."""
+    found: dict[str, Agent[Any]] = {}
+    for name, one in agents.items():
+        found |= {name: one, **_with_those_below(one.agents)}
+    return found
 
 
 def _listed(files: Files) -> list[Path]:
@@ -166,12 +175,13 @@ class _ScenarioFile:
                 continue
             agent = value.get("agent") if is_object(value) else None
             if isinstance(agent, str):
-                self._known(("replies", index, "agent"), agent, self._project.agents, "agent")
+                known = _with_those_below(self._project.agents)
+                self._known(("replies", index, "agent"), agent, known, "agent")
 
     # --- names and choices
 
     def _check_names(self) -> None:
-        agents = self._project.agents
+        agents = _with_those_below(self._project.agents)
         actions = {name for one in agents.values() for name in one.actions}
         agent = self._body.get("agent")
         if isinstance(agent, str):

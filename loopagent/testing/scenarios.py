@@ -15,7 +15,7 @@ from loopagent.models.scripted import ScriptedModel
 from loopagent.project.scenarios import Scenario
 from loopagent.testing.expectations import Mismatch, Played, check
 from loopagent.testing.jumping import JumpingLoop
-from loopagent.testing.stand_ins import Fakes, People, stand_in
+from loopagent.testing.stand_ins import Fakes, People, stand_ins
 
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class _Play:
         """Run the agent until it ends or nobody answers it any more."""
         agents = self._scenario.project.agents.values()
         app = App(
-            agents=[stand_in(one, self._model, self._fakes) for one in agents],
+            agents=stand_ins(agents, self._model, self._fakes),
             env={},
             base_dir=self._scenario.project.folder,
             clock=_clock(),
@@ -159,8 +159,7 @@ class _Play:
     def _judged(
         self, view: RunView, events: list[dict[str, Any]]
     ) -> tuple[list[Mismatch], Played | None]:
-        state = view.state
-        status = state.status if state.ended else "waiting" if state.waiting else state.status
+        status = "waiting" if view.waiting else view.state.status
         played = Played(view.public(), status, events, self._model.requests)
         wrong = [*self._fakes.problems, *self._people.problems]
         found = [Mismatch(loc, what) for loc, what in wrong] + check(

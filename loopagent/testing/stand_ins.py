@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from loopagent.testing.jumping import JumpingLoop
 
 if TYPE_CHECKING:
     from loopagent.app import App
+    from loopagent.core.agent_spec import AgentSpec
     from loopagent.ports import Model, RequestRow
     from loopagent.project.files import Loc
     from loopagent.project.scenarios import Scenario
@@ -31,15 +32,32 @@ Problem = tuple["Loc", str]
 """A place in the scenario, and what went wrong there."""
 
 
-def stand_in(agent: Agent[Any], model: Model, fakes: Fakes) -> Agent[Any]:
-    """An agent as it is, except that a model of ours answers for all of its models and fakes for its actions."""
-    twin = copy.copy(agent)
-    name = f"object:{agent.name}"
-    others = tuple(name for _ in agent.spec.fallback_models)
-    twin.spec = agent.spec.model_copy(update={"model": name, "fallback_models": others})
+def stand_ins(agents: Iterable[Agent[Any]], model: Model, fakes: Fakes) -> list[Agent[Any]]:
+    """The agents and those below them as they are, but a model of ours answers for all, and fakes for actions."""
+    twins: dict[int, Agent[Any]] = {}
+    return [_twin(one, model, fakes, twins) for one in agents]
+
+
+def _twin(
+    agent: Agent[Any], model: Model, fakes: Fakes, twins: dict[int, Agent[Any]]
+) -> Agent[Any]:
+    known = twins.get(id(agent))
+    if known is not None:
+        return known
+    twin = twins[id(agent)] = copy.copy(agent)
+    twin.spec = _answered_by_us(agent.spec)
     twin.model_object = model
     twin.actions = {key: fakes.action(one) for key, one in agent.actions.items()}
+    twin.agents = {key: _twin(one, model, fakes, twins) for key, one in agent.agents.items()}
     return twin
+
+
+def _answered_by_us(spec: AgentSpec) -> AgentSpec:
+    """The definition, and those below it, with our model in the place of each of theirs."""
+    name = f"object:{spec.name}"
+    others = tuple(name for _ in spec.fallback_models)
+    below = tuple(one.model_copy(update={"spec": _answered_by_us(one.spec)}) for one in spec.agents)
+    return spec.model_copy(update={"model": name, "fallback_models": others, "agents": below})
 
 
 class Fakes:
