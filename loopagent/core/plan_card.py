@@ -10,7 +10,9 @@ import difflib
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
+from loopagent.core.child_work import usable
 from loopagent.core.effects import AskHuman
+from loopagent.core.lineage import strongest_effects
 from loopagent.core.policy import unlockable
 from loopagent.core.problems import Problem, shorten
 
@@ -50,7 +52,8 @@ def card(run: RunState, effect_id: str, text: str, effects: list[str]) -> AskHum
         "unlocks": [
             {"action": one.name, "effects": one.effects, "approval": run.spec.approval_of(one)}
             for one in unlockable(run)
-        ],
+        ]
+        + _agents(run),
         "maxChars": run.spec.limits.max_plan_chars,
     }
     return AskHuman(
@@ -63,6 +66,16 @@ def card(run: RunState, effect_id: str, text: str, effects: list[str]) -> AskHum
         content_hash=digest,
         revision=revision,
     )
+
+
+def _agents(run: RunState) -> list[dict[str, str]]:
+    """Sub-agents that came with a skill; the others have always been there."""
+    brought = [(one.name, strongest_effects(run, one)) for one in usable(run) if one.with_skill]
+    return [
+        {"action": name, "effects": effects, "approval": "auto"}
+        for name, effects in brought
+        if effects != "read"
+    ]
 
 
 def difference(old: str, new: str, revision: int, *, labels: tuple[str, str] | None = None) -> str:

@@ -151,3 +151,13 @@ def test_a_skill_that_comes_after_an_approval_needs_a_new_plan_for_its_sub_agent
     run.reply(ACTIVATE).reply(give("kid"))
     assert not work(run)
     assert "revision 1 was approved" in run.said
+
+
+def test_the_card_of_a_later_plan_lists_them() -> None:
+    run = skilled(plan_mode="required").reply(ACTIVATE)
+    run.reply({"taskComplete": False, "nextStep": {"type": "Plan", "plan": "Greet all."}})
+    (ask,) = run.state.asks
+    listed = [one["action"] for one in ask.subject["unlocks"]]
+    assert "kid" in listed
+    run.answer("approve").reply(give("kid"))
+    assert [one.agent for one in work(run)] == ["kid"]
