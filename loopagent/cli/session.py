@@ -145,10 +145,8 @@ async def ask_in_terminal(app: App, view: RunView) -> None:
         request = await app.store.request(ask["requestId"])
         if request is None or request.status != "open":
             continue
-        while not await _taken(partial(_put, app, request)):
-            pass
-    for call in view.client_calls:
-        while not await _taken(partial(_do, app, view.id, call)):
+        give = _do if request.body.get("kind") == "client_tool" else _put
+        while not await _taken(partial(give, app, request)):
             pass
 
 
@@ -166,8 +164,9 @@ async def _put(app: App, request: RequestRow) -> None:
     await app.answer(request.id, **_questions(request.body), by="human")
 
 
-async def _do(app: App, run_id: str, call: Json) -> None:
-    await app.answer_call(run_id, call["callId"], _play_client(call))
+async def _do(app: App, request: RequestRow) -> None:
+    call = request.body
+    await app.answer_call(request.run_id, call["callId"], _play_client(call))
 
 
 def _play_client(call: Json) -> ToolAnswer:

@@ -72,10 +72,12 @@ def child_spec(parent: RunState, sub: SubAgentSpec, parameters: dict[str, Any]) 
         parameters: Its template parameters.
     """
     spec = _no_looser(sub.spec, parent.spec)
+    served = spec.interactive or bool(parent.client or parent.spec.client_tools)
     names = (*names_above(parent), spec.name)
     return spec.model_copy(
         update={
             "agents": tuple(one for one in spec.agents if one.name not in names),
+            "client_tools": spec.client_tools if served else (),
             "instructions": with_parameters(spec.instructions, parameters)[0],
         }
     )
@@ -166,6 +168,7 @@ def child_state(parent: RunState, effect: StartRun, model: str) -> RunState | No
         payload=effect.payload,
         ancestors=_ancestors(parent),
         serves=effect.id,
+        client=parent.client,
         asks_parent=sub.questions == "parent",
     )
 

@@ -14,7 +14,7 @@ from loopagent.errors import RequestError
 
 KEEP_ALIVE_SECONDS = 15.0
 OPEN_CALLS = 200
-"""Most open requests looked through for a reconnecting client."""
+"""Most open calls, in the whole tree, that are looked for when a client reconnects."""
 LOOK_BACK = 200
 """Events read at a time to find the calls that are still open."""
 HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
@@ -81,8 +81,11 @@ async def unanswered(app: App, run_id: str, after: int) -> list[dict[str, Any]]:
     It may have lost them with its memory; answering is exactly-once, so hearing of a call again does no harm. Reads
     back from `after` only as far as the oldest open call.
     """
-    rows, _ = await app.requests(status="open", run_id=run_id, limit=OPEN_CALLS)
-    since = {one.id: one.created_at for one in rows if one.body.get("kind") == "client_tool"}
+    if not after:
+        return []
+    asks = [one for one in (await app.get(run_id)).asks if one["kind"] == "client_tool"]
+    rows = [await app.store.request(one["requestId"]) for one in asks[:OPEN_CALLS]]
+    since = {one.id: one.created_at for one in rows if one is not None and one.status == "open"}
     found: list[dict[str, Any]] = []
     last = after
     while since and last > 0:

@@ -11,14 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from loopagent.core.agent_spec import AgentSpec, Limits
+from loopagent.core.agent_spec import AgentSpec, Limits, SubAgentSpec
 from loopagent.core.client_calls import DUE, CallAnswer, outcome_of, read_answer
 from loopagent.core.client_tool_spec import ClientToolSpec
-from loopagent.core.effects import CallClientTool, CancelEffect, SetTimer
+from loopagent.core.effects import CallClientTool, CancelEffect, SetTimer, StartRun
 from loopagent.core.events import Settled
+from loopagent.core.lineage import child_state
 from loopagent.core.loop_state import loop_state
 from loopagent.core.outcome import Outcome
 from loopagent.core.prompt import system_prompt, volatile_message
+from loopagent.core.state import RunState
 from loopagent.resources import prompt
 from tests.core.play import Play, agent, pending
 
@@ -91,6 +93,8 @@ def test_the_run_only_waits_and_says_for_what() -> None:
         "client_tool",
         {
             "requestId": "run_1:1:tool.0",
+            "runId": "run_1",
+            "agents": ["tester"],
             "kind": "client_tool",
             "title": "Run open-map in the client",
             "primary": {"decision": "result", "label": "Give the result"},
@@ -388,3 +392,13 @@ def test_fix_2_before_a_plan_is_approved_a_client_only_reads() -> None:
     play.reply({"nextStep": {"type": "Plan", "plan": "Wipe it."}}).answer("approve")
     play.reply(ask({"name": "wipe"}))
     assert play.last("client_tool.requested")["tool"] == "wipe"
+
+
+@pytest.mark.parametrize(("client", "tools"), [("abc", 1), ("", 0)])
+def test_a_child_is_bound_to_the_client_of_the_tree(client: str, tools: int) -> None:
+    kid = AgentSpec(name="kid", client_tools=(PICK,))
+    parent = agent(autonomy="autonomous", agents=(SubAgentSpec(spec=kid),))
+    state = RunState(id="run_1", spec=parent, model="m", client=client)
+    child = child_state(state, StartRun("1:sub.0", "kid", "Pick."), "m")
+    assert child is not None
+    assert (child.client, len(child.spec.client_tools)) == (client, tools)
