@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from loopagent.core.results import STORED
+
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -61,10 +63,16 @@ def show_event(event: Json) -> None:
     line = say(event["data"])
     turn = event.get("turn")
     mark = f"{turn:>3} " if turn is not None else "    "
-    text = Text(mark, style="dim")
+    text = Text(mark + _below(event), style="dim")
     text.append(f"{event['type']:<18} ", style=STYLES.get(event["type"].partition(".")[0], ""))
     text.append_text(visible(line))
     out.print(text)
+
+
+def _below(event: Json) -> str:
+    """Which sub-agent's run an event belongs to, as in `1.sub.0`; empty for the run that was started."""
+    run, root = str(event.get("runId", "")), str(event.get("rootRunId", ""))
+    return f"{run.removeprefix(f'{root}.')} " if root and run != root else ""
 
 
 STYLES = {
@@ -75,6 +83,9 @@ STYLES = {
     "skill": "blue",
     "request": "yellow",
     "client_tool": "yellow",
+    "subagent": "green",
+    "loop": "green",
+    "pipeline": "green",
     "plan": "yellow",
     "payload": "magenta",
     "guard": "red",
@@ -91,8 +102,16 @@ def _patch(data: Json) -> str:
 
 def _completed(data: Json) -> str:
     if data["ok"]:
-        return f"{data['action']} ok in {data['durationMs']:.0f} ms: {short(data.get('result'))}"
+        return f"{data['action']} ok in {data['durationMs']:.0f} ms: {_result(data.get('result'))}"
     return f"{data['action']} failed: {data['error']['code']}: {short(data['error']['message'])}"
+
+
+def _result(value: Any) -> str:
+    """A result on one line; of one that is long and kept elsewhere, its beginning."""
+    kept: Any = value.get(STORED, value) if isinstance(value, dict) else None
+    if not isinstance(kept, dict) or not {"chars", "head"} <= kept.keys():
+        return short(value)
+    return f"{kept['chars']} characters: {short(kept['head'])}"
 
 
 def _asked(data: Json) -> str:
@@ -153,6 +172,15 @@ LINES: dict[str, Callable[[Json], str]] = {
     "action.rejected": lambda data: f"{data['action']}: {short(data['reason'])}",
     "client_tool.requested": _asked,
     "client_tool.completed": _brought,
+    "subagent.started": lambda data: f"{data['agent']}: {short(data['message'])}",
+    "subagent.completed": lambda data: (
+        f"{data['agent']} {data['status']}: {short(data['message'])}"
+        + (f"{data['error']['message']}" if data.get("error") else "")
+    ),
+    "pipeline.started": lambda data: data["label"],
+    "pipeline.completed": lambda data: (
+        f"{data['calls']} call(s): " + short(data.get("error") or data.get("preview", ""))
+    ),
     "loop.started": lambda data: (
         f"{data['kind']} over {short(data['over'])}: {data['what']}, {_passes(data)}"
     ),
