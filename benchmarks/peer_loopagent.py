@@ -12,6 +12,14 @@ from loopagent import Agent, App, action
 from loopagent.ports import ModelReply, Usage
 
 
+LOOP = "loop"
+"""In a script: ask for all items with one ForEach."""
+EACH = {
+    "collectionPath": "items",
+    "executionMode": "parallel",
+    "maxConcurrency": 8,
+    "action": {"name": "work", "params": {"item": "{{ item }}"}},
+}
 USAGE = Usage(input_tokens=100, output_tokens=10)
 
 
@@ -28,7 +36,8 @@ class Fake:
             items = script_at(sum(one.text.count('"call":') for one in request.messages))
         else:
             s = script()
-            items = s.next()
+            items = LOOP if s.batches == [LOOP] and s.turn == 0 else s.next()
+            s.turn += items == LOOP
             if s.measure:
                 roles = [{"role": "system", "content": request.system}]
                 roles += [{"role": one.role, "content": one.text} for one in request.messages]
@@ -37,7 +46,9 @@ class Fake:
                 import asyncio
 
                 await asyncio.sleep(s.latency)
-        if items is None:
+        if items == LOOP:
+            reply = {"taskComplete": False, "nextStep": {"type": "ForEach", "forEach": EACH}}
+        elif items is None:
             reply = {"taskComplete": True, "message": FINAL}
         else:
             calls = [{"name": "work", "params": {"item": one}} for one in items]
@@ -76,8 +87,14 @@ LIMITS = {
 
 
 def agent(tool, *, by_history=False):
+    """The agent of all scenarios; nobody can be asked, unless its tool needs a person."""
     return Agent(
-        "bench", instructions=SYSTEM, model=Fake(by_history), actions=[tool], limits=LIMITS
+        "bench",
+        instructions=SYSTEM,
+        model=Fake(by_history),
+        actions=[tool],
+        limits=LIMITS,
+        autonomy="interactive" if tool.spec.approval == "ask" else "autonomous",
     )
 
 
@@ -111,6 +128,13 @@ class LoopAgentPeer(Peer):
     async def close(self):
         if getattr(self, "app", None) is not None:
             await self.app.__aexit__(None, None, None)
+
+    async def foreach(self, s, k):
+        """One ForEach over the items, which are in the payload; the second reply finishes."""
+        s.batches = [LOOP] if not s.batches else s.batches
+        view = await self.app.start("bench", PROMPT, payload={"items": list(range(k))})
+        view = await self.app.wait(view.id)
+        return view.state.result.message
 
     async def hitl_pause(self, thread):
         app = getattr(self, "app", None) or await self.open(gated_work, by_history=True)
