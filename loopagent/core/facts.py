@@ -61,12 +61,24 @@ class FactData(BaseModel):
     )
     fact: ClassVar[str] = ""
     ephemeral: ClassVar[bool] = False
+    _keys: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Field → wire key, in order."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         """Register the class under its public name."""
         super().__pydantic_init_subclass__(**kwargs)
         FACT_TYPES[cls.fact] = cls
+        cls._keys = tuple((name, to_camel(name)) for name in cls.model_fields)
+
+    def body(self) -> dict[str, Any]:
+        """The JSON of the event: camelCase, absent fields left out.
+
+        The same as `model_dump(by_alias=True, exclude_none=True)` in half the time, as the fields hold JSON already
+        and no models: five events are made in every turn.
+        """
+        values = self.__dict__
+        return {key: values[name] for name, key in self._keys if values[name] is not None}
 
 
 class RunCreated(FactData):
@@ -345,36 +357,6 @@ class CommandIssued(FactData):
     fact = "command.issued"
     command: dict[str, Any]
     automatic: bool
-
-
-class GuardNudged(FactData):
-    """The model was reminded to go on or to finish."""
-
-    fact = "guard.nudged"
-    reason: str
-
-
-class GuardMistake(FactData):
-    """Several turns in a row went wrong."""
-
-    fact = "guard.mistake"
-    count: int
-
-
-class GuardRepeated(FactData):
-    """The model asks for the same step again and again."""
-
-    fact = "guard.repeated"
-    count: int
-
-
-class GuardLimit(FactData):
-    """A limit was reached."""
-
-    fact = "guard.limit"
-    limit: str
-    value: float
-    maximum: float
 
 
 class ActionProgress(FactData):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loopagent.core import ending
-from loopagent.core.facts import GuardLimit
+from loopagent.core.facts_guards import GuardLimit
 
 
 if TYPE_CHECKING:
@@ -30,6 +30,15 @@ def reached(state: RunState, *, turn: bool = False) -> Reached | None:
 
     With `turn` the question is whether there is room for another planner call.
     """
+    limits = state.spec.limits
+    if (
+        not state.ancestors
+        and limits.max_seconds is None
+        and limits.max_tokens is None
+        and limits.max_cost_usd is None
+        and state.turn + state.below.turns < limits.max_turns
+    ):
+        return None  # how most runs are: no limit but that of the turns, and some left
     for name, value, maximum in _table(state):
         if maximum is not None and value >= maximum and (turn or name != "maxTurns"):
             return Reached(name, value, maximum)
@@ -64,9 +73,12 @@ def stop(tx: Tx, limit: Reached) -> None:
 
 def timeout_ms(state: RunState, wanted_ms: int | None) -> int | None:
     """How long an effect may take: what it wants, cut to the working time that is left."""
-    seconds = left(state).get("seconds")
-    if seconds is None:
+    allowed = [one.seconds for one in state.ancestors]
+    allowed.append(state.spec.limits.max_seconds)
+    known = [one for one in allowed if one is not None]
+    if not known:  # most runs have no such limit
         return wanted_ms
+    seconds = max(0, round(min(known) - state.active_ms / 1000.0, 2))
     most = max(1, int(seconds * 1000))
     return most if wanted_ms is None else min(wanted_ms, most)
 

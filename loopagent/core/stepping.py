@@ -8,7 +8,8 @@ from loopagent.core import ending, limits, people, plans
 from loopagent.core.changes import commit_payload
 from loopagent.core.completion import missing_for_completion
 from loopagent.core.effects import CallModel
-from loopagent.core.facts import ArtifactCreated, GuardMistake, TurnStarted
+from loopagent.core.facts import ArtifactCreated, TurnStarted
+from loopagent.core.facts_guards import GuardMistake
 from loopagent.core.gate import issue, learn
 from loopagent.core.outcome import NOT_FAILURES
 from loopagent.core.results import results_text

@@ -10,13 +10,12 @@ from loopagent.core.changes import commit_payload
 from loopagent.core.completion import missing_for_completion
 from loopagent.core.facts import (
     CommandIssued,
-    GuardNudged,
-    GuardRepeated,
     ReplyReceived,
     ReplyRejected,
     ReplyTruncated,
     ScratchpadChanged,
 )
+from loopagent.core.facts_guards import GuardNudged, GuardRepeated
 from loopagent.core.feedback import refusal_feedback, truncation_feedback
 from loopagent.core.hashing import json_hash
 from loopagent.core.params import DECODED

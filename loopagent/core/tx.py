@@ -50,8 +50,7 @@ class Tx:
         """Tell the world; `key` says where in the turn."""
         turn = self.state.turn or None
         path = None if key is None else f"turn/{turn}/{key.replace('.', '/')}"
-        body = data.model_dump(by_alias=True, exclude_none=True)
-        self.facts.append(Fact(data.fact, by, body, turn, path))
+        self.facts.append(Fact(data.fact, by, data.body(), turn, path))
 
     def say(self, role: Literal["user", "assistant"], kind: MessageKind, text: str) -> None:
         """Append a message to the transcript."""
