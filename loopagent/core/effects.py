@@ -6,11 +6,13 @@ world (`{run}/{id}`) is the same after a crash.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
+from loopagent.core.values import value_object
 
-@dataclass(frozen=True, slots=True)
+
+@value_object(frozen=True, slots=True)
 class CallModel:
     """Ask the planner for the next reply. Its prompt is rendered from the committed state, not carried."""
 
@@ -19,7 +21,7 @@ class CallModel:
     kind: Literal["call_model"] = "call_model"
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class RunAction:
     """Call one action.
 
@@ -41,7 +43,7 @@ class RunAction:
     kind: Literal["run_action"] = "run_action"
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class ReadMessage:
     """Fetch the full text of a stored message of this run by its stable number."""
 
@@ -50,7 +52,7 @@ class ReadMessage:
     kind: Literal["read_message"] = "read_message"
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class KeepValue:
     """Make a value fit for the prompt: one over the cap is stored and comes back as head, tail and size.
 
@@ -63,7 +65,7 @@ class KeepValue:
     kind: Literal["keep_value"] = "keep_value"
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class SetTimer:
     """Wait until `due`, seconds since the epoch. After a restart the wait goes on to the same moment."""
 
@@ -72,7 +74,7 @@ class SetTimer:
     kind: Literal["set_timer"] = "set_timer"
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class StartRun:
     """Have a sub-agent do a piece of work in a run of its own, whose id follows from this effect's.
 
@@ -97,7 +99,7 @@ class StartRun:
 RequestKind = Literal["approval", "question", "guard", "plan"]
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class AskHuman:
     """Wait for a person. No worker performs it; it is shown, and answered from outside.
 
@@ -118,7 +120,7 @@ class AskHuman:
     kind: Literal["ask_human"] = "ask_human"
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class CallClientTool:
     """Have the client carry out a call and wait for its answer. No worker performs it.
 
@@ -135,7 +137,7 @@ class CallClientTool:
     kind: Literal["call_client_tool"] = "call_client_tool"
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class CancelEffect:
     """Stop work on another effect; its outcome, should one still come, is ignored."""
 

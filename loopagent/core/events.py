@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from loopagent.core.outcome import Outcome
 from loopagent.core.plan_state import Mode
+from loopagent.core.values import value_object
 
 
 Delivery = Literal["queue", "steer"]
@@ -27,7 +28,7 @@ class Started:
     kind: Literal["started"] = "started"
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Settled:
     """An effect ended, well or badly. An unknown or already settled id changes nothing."""
 

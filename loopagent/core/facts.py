@@ -5,17 +5,18 @@ The runtime adds the envelope (`seq`, `id`, `runId`, `rootRunId`, `ts`) when a t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from loopagent.core.values import value_object
+
 
 DecidedBy = Literal["model", "engine", "human", "policy", "client"]
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Fact:
     """One public event before it has a number. `data` is the JSON of the type's model, camelCase."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from loopagent.core.problems import Problem, shorten
+from loopagent.core.values import value_object
 
 
 MIN_PART: Final = 3
@@ -20,7 +20,7 @@ MAX_NAME_CHARS: Final = 200
 _SEPARATORS: Final = re.compile(r"[\s_-]+")
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Match:
     """What was found for a name.
 

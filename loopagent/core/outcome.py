@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from loopagent.core.json_values import compact_json
+from loopagent.core.values import value_object
 
 
 NOT_FAILURES = frozenset({"rejected", "not_started"})
@@ -43,7 +44,7 @@ class ErrorInfo:
         return body
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Outcome:
     """What became of an effect. `value` is JSON; `duration_ms` covers all `attempts`."""
 

@@ -11,6 +11,7 @@ from loopagent.core.fold import Folder
 from loopagent.core.fold_values import MAX_ENTRIES
 from loopagent.core.problems import Problem, shorten
 from loopagent.core.text import MAX_CHARS, read_text
+from loopagent.core.values import value_object
 
 
 Json = dict[str, Any]
@@ -25,7 +26,7 @@ READ_TOOLS: Final = ("artifactToolCalls", "conversationToolCalls")
 """Fields whose results the model wants to see before it decides anything else."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class ReplyRules:
     """What a reply may be, for one agent at one moment.
 
@@ -47,7 +48,7 @@ class ReplyRules:
     bound: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Reading:
     """What a reply decides.
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+from loopagent.core.values import value_object
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Usage:
     """Tokens and money spent so far, failed attempts included."""
 
@@ -77,6 +79,10 @@ class Usage:
         }
 
 
+NOTHING: Final = Usage()
+"""The usage of a run that has asked no model yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spent:
     """What counts against the budget of a tree of runs."""
@@ -128,7 +134,7 @@ class AskedChild:
     agent: str
     payload: Any = None
     """What it started with."""
-    usage: Usage = Usage()
+    usage: Usage = NOTHING
     """What of its usage the parent has counted."""
     turns: int = 0
     """What of its turns the parent has counted."""

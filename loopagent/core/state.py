@@ -30,6 +30,7 @@ from loopagent.core.outcomes import Outcomes, together
 from loopagent.core.plan_state import PlanState
 from loopagent.core.scratchpad import Scratchpad
 from loopagent.core.spending import Ancestor, AskedChild, Spent, Usage
+from loopagent.core.values import value_object
 
 
 SCHEMA_VERSION = 1
@@ -41,7 +42,7 @@ PINNED: frozenset[MessageKind] = frozenset({"task", "plan", "skill"})
 """Kinds of messages that stay in every later prompt, however much of the transcript is compacted."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Message:
     """One message of the transcript. `number` is stable for ever; messages are appended, never changed."""
 
@@ -52,7 +53,7 @@ class Message:
     turn: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Mail:
     """A message that waits for the next turn boundary."""
 
@@ -60,7 +61,7 @@ class Mail:
     delivery: Delivery
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Counters:
     """Things in a row or in all that guards look at."""
 
@@ -76,7 +77,7 @@ class Counters:
     """Hash of the last next step, to see repetition."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class StepInProgress:
     """The next step being carried out: what was asked, and what is known by key."""
 

@@ -34,6 +34,7 @@ from loopagent.core.strict import (
     too_deep,
     unique,
 )
+from loopagent.core.values import value_object
 
 
 MAX_CHARS: Final = 1_000_000
@@ -64,7 +65,7 @@ _NO_OBJECT: Final = "there is no JSON object in the reply; answer with one objec
 _ONLY_ONE: Final = "exactly one JSON object is a reply"
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class TextReading:
     """What was found in a text.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loopagent.core.effects import Effect
 from loopagent.core.facts import Fact
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, RunState
+from loopagent.core.values import value_object
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Transition:
     """The result of `advance`.
 

@@ -25,7 +25,7 @@ from loopagent.core.problems import Problem
 from loopagent.core.reply import Reading, ReplyRules, read_reply
 from loopagent.core.scratchpad import Scratchpad
 from loopagent.core.scratchpad import apply as apply_scratchpad
-from loopagent.core.spending import Usage
+from loopagent.core.spending import NOTHING
 from loopagent.core.state import StepInProgress
 from loopagent.core.steps import STEP_TYPES, NextStep, offered
 
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 
 UNSUPPORTED = ("artifactToolCalls", "conversationToolCalls", "memoryWrites")
-
-
-NOTHING_SPENT = Usage()
 
 
 @dataclass
@@ -89,7 +86,7 @@ def _model_failed(tx: Tx, outcome: Outcome) -> None:
 
 def _charge(tx: Tx, value: dict[str, Any]) -> dict[str, Any]:
     """Count what the call cost, failed attempts included; returns the usage of this turn."""
-    spent = NOTHING_SPENT
+    spent = NOTHING
     for attempt in value.get("attempts", ()):
         spent = spent.plus(attempt.get("usage") or {})
     if "usage" in value:

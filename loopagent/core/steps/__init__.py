@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from loopagent.core.facts import FactData
@@ -20,6 +19,7 @@ from loopagent.core.payload import PayloadChange
 from loopagent.core.per_object import PerObject
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.base import Wire
+from loopagent.core.values import value_object
 
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from loopagent.core.state import MessageKind, RunState
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Wait:
     """The step needs these effects settled first; ids are `{turn}:{key}`.
 
@@ -42,7 +42,7 @@ class Wait:
     facts: tuple[tuple[str, FactData], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class MadeCall:
     """One call of an action and how it ended."""
 
@@ -51,7 +51,7 @@ class MadeCall:
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Done:
     """The step is finished.
 
