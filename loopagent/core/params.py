@@ -11,6 +11,7 @@ import json
 import math
 from typing import Any, cast
 
+from loopagent.core.flat_params import fits_as_it_is
 from loopagent.core.problems import Problem
 from loopagent.core.schema_check import (
     Schema,
@@ -54,6 +55,8 @@ def check_params(
         The parameters, all problems (none when they are good), and a warning for every decoded
         text.
     """
+    if type(params) is dict and fits_as_it_is(schema, cast("dict[str, Any]", params)):
+        return {**params}, [], []
     broken = schema_problem(schema)
     if broken is not None:
         return {}, [Problem(path, f"cannot be checked, the schema itself is wrong: {broken}")], []
