@@ -283,14 +283,14 @@ class Engine:
                 self._start(live, effect)
 
     def _start(self, live: Live, effect: Effect) -> None:
-        """Have an effect performed: by the worker that has just brought an outcome back, else by a new one."""
-        worker = live.spare
-        if worker is None:
+        """Have an effect performed: by a worker that has just brought an outcome back, else by a new one."""
+        if live.spare:
+            worker = live.spare.pop()
+            live.following[worker] = effect
+        else:
             worker = asyncio.create_task(
                 self._work(live, effect), name=f"{live.run_id}/{effect.id}"
             )
-        else:
-            live.spare, live.following = None, effect
         live.tasks[effect.id] = worker
 
     async def _work(self, live: Live, effect: Effect) -> None:
@@ -327,32 +327,40 @@ class Engine:
                 "internal", f"{type(error).__name__} while performing {effect.kind}."
             )
         log_end(outcome, **what, kind=effect.kind)
-        if live.tasks.get(effect.id) is not asyncio.current_task():
+        worker = live.tasks.get(effect.id)
+        if worker is None or worker is not asyncio.current_task():
             return None
         now = self._clock()
-        event = Reported("started", {"effects": [effect.id]}, now)
-        live.ready.append(event if outcome is None else Settled(effect.id, outcome, now))
-        return await self._flush(live, effect.id)
+        live.ready[effect.id] = (
+            Reported("started", {"effects": [effect.id]}, now)
+            if outcome is None
+            else Settled(effect.id, outcome, now)
+        )
+        try:
+            await self._flush(live, effect.id)
+        finally:
+            following = live.following.pop(worker, None)
+        return following
 
-    async def _flush(self, live: Live, effect_id: str) -> Effect | None:
-        """Deliver what is ready; returns the effect that this worker goes on with."""
+    async def _flush(self, live: Live, effect_id: str) -> None:
+        """Deliver what is ready, unless another worker has done so meanwhile."""
         if len(live.tasks) > 1:
             await asyncio.sleep(0)  # whatever ends in the same moment is committed with it
         async with live.lock:
-            live.spare = live.tasks.pop(effect_id, None)
-            events, live.ready = live.ready, []
+            if effect_id not in live.ready:
+                return  # whoever held the lock has delivered it, and dealt out what follows
+            events = live.collect()
             try:
-                if events:
-                    await self._apply(live, lambda _: events)
+                await self._apply(live, lambda _: events)
             except Exception as error:
                 log.error("run.not_saved", error, run_id=live.run_id, effect_id=effect_id)
+                live.following.clear()
                 await self.let_go(live)
-                return None
+                return
             finally:
-                following, live.spare, live.following = live.following, None, None
+                live.spare = []
             self._rest(live)
         self._forget_if_resting(live)
-        return following
 
     async def let_go(self, live: Live) -> None:
         """Let go of a run whose progress cannot be saved: the store has it as it last was."""

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.effects import is_outside
-from loopagent.core.events import Event, Settled
+from loopagent.core.events import Event
 from loopagent.ports import ChatMessage, Snapshot
 
 
@@ -46,13 +46,14 @@ class Live:
         self.chat: list[ChatMessage] = []
         self.system: str | None = None
         self.lock = asyncio.Lock()
-        self.ready: list[Event] = []
+        self.ready: dict[str, Event] = {}
+        """Of effects that were performed: what is still to be delivered."""
         self.tasks: dict[str, asyncio.Task[None]] = {}
         """Who performs which effect; a worker goes from one effect to the next."""
-        self.spare: asyncio.Task[None] | None = None
-        """The worker that delivers at this moment; it can go on with an effect that follows."""
-        self.following: Effect | None = None
-        """The effect that was given to it."""
+        self.spare: list[asyncio.Task[None]] = []
+        """The workers whose outcomes are delivered at this moment; they can go on with effects that follow."""
+        self.following: dict[asyncio.Task[None], Effect] = {}
+        """The effects that were given to them."""
         self.idle = asyncio.Event()
         self.owned = False
         self.partial = ""
@@ -71,13 +72,15 @@ class Live:
         """Append messages to the conversation as the model will see it."""
         self.chat.extend(ChatMessage(one.role, one.text) for one in messages)
 
+    def collect(self) -> list[Event]:
+        """What is to be delivered now; whoever brought it is free for what follows from it."""
+        ready, self.ready = self.ready, {}
+        self.spare = [self.tasks.pop(key) for key in ready if key in self.tasks]
+        return list(ready.values())
+
     def forget(self, effect_id: str) -> None:
         """Drop an outcome that came in the moment its effect was stopped."""
-        self.ready = [
-            one
-            for one in self.ready
-            if not (isinstance(one, Settled) and one.effect_id == effect_id)
-        ]
+        self.ready.pop(effect_id, None)
 
     def progress(self) -> dict[str, Any] | None:
         """The event that says how far the open step is, when that has changed since the last time."""
