@@ -35,7 +35,7 @@ from loopagent.core.events import (
 )
 from loopagent.core.facts import DecidedBy, ModelRetry, RunCreated, RunMessageQueued, RunStarted
 from loopagent.core.facts_context import ContextExpanded
-from loopagent.core.gate import action_settled
+from loopagent.core.gate import action_settled, not_again
 from loopagent.core.loop_state import publish_resumed, publish_state
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import answer_text, resolved
@@ -206,7 +206,9 @@ def _answered(tx: Tx, request: AskHuman, outcome: Outcome) -> None:
 
 def _approval_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
     step = tx.state.step
-    if step is not None:
+    if request.subject.get("inDoubt") and answer["decision"] == "reject":
+        not_again(tx, request, answer.get("feedback") or "")
+    elif step is not None:
         key = request.id.partition(":")[2].removesuffix(".ask")
         tx.state.step = replace(step, decisions={**step.decisions, key: answer})
 

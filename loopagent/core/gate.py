@@ -250,6 +250,24 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
         state.succeeded = {**state.succeeded, call.action: state.succeeded.get(call.action, 0) + 1}
 
 
+def not_again(tx: Tx, request: AskHuman, feedback: str) -> None:
+    """Record that a person does not want a call in doubt to be made again: it stays interrupted, not refused."""
+    key = request.id.partition(":")[2].removesuffix(".ask")
+    said = f" and said: {feedback}" if feedback else "."
+    text = f"{request.text} A person decided not to run it again{said}"
+    outcome = Outcome.failed(INTERRUPTED, text, may_have_run=True)
+    action = str(request.subject["action"])
+    fact = ActionCompleted(
+        call_id=request.id.removesuffix(".ask"),
+        action=action,
+        ok=False,
+        error=outcome.error.public() if outcome.error else None,
+        skill=supplied_by(tx.state, action),
+    )
+    tx.fact(fact, "human", key=key)
+    tx.result(key, outcome)
+
+
 def _told(call: RunAction, outcome: Outcome, max_chars: int) -> Any:
     """What the public is told of a result: one that only the engine works on is cut to its beginning."""
     if not call.whole or outcome.value is None:

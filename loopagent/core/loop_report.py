@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.effects import KeepValue
 from loopagent.core.facts_loop import LoopCompleted, LoopKind, LoopProgress
+from loopagent.core.outcome import NOT_FAILURES
 from loopagent.core.payload import PayloadChange
 from loopagent.core.payload_writer import size_of
 from loopagent.core.results import ALL
@@ -89,7 +90,16 @@ def finished(
         results=(entry,),
         payload=_change(run, outputs),
         facts=((course.rule.prefix, told),),
+        progress=done > 0,
+        failed=_went_wrong(course),
     )
+
+
+def _went_wrong(course: Course) -> bool:
+    """Whether a pass failed, or the loop could not even begin; what a person refused is no mistake."""
+    errors = [one.error for one in course.ended.values() if one.error is not None]
+    wrong = any(one.code not in NOT_FAILURES for one in errors)
+    return wrong or bool(course.stopped and not course.ended)
 
 
 def progress(course: Course | None, passes: int | None) -> LoopProgress | None:

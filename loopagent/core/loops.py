@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.effects import SetTimer
+from loopagent.core.expression import Failure, parse
 from loopagent.core.loop_body import Pass
 from loopagent.core.mapping import Outputs
 from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.paths import rules_of
+from loopagent.core.problems import Problem
 
 
 if TYPE_CHECKING:
@@ -31,6 +33,25 @@ def seen_payload(run: RunState, payload: Any) -> Any:
     """The part of a payload that the agent may read."""
     rules = rules_of(run.spec.payload.read)
     return payload if rules.everything else rules.filter(payload)
+
+
+def name_problems(where: str, **names: str) -> list[Problem]:
+    """What is wrong with the names that a loop gives to what `{{ }}` sees in a pass.
+
+    Args:
+        where: The loop's place in the reply.
+        names: Key on the wire and the name given to it.
+    """
+    problems: list[Problem] = []
+    for key, name in names.items():
+        read = parse(name)
+        if isinstance(read, Failure) or read.path != (name,):
+            text = "expected a name of letters, digits and _ that means nothing else"
+            problems.append(Problem(f"{where}.{key}", text, name))
+    if len(set(names.values())) < len(names):
+        text = f"expected {' and '.join(names)} to be different names"
+        problems.append(Problem(f"{where}.{next(iter(names))}", text, next(iter(names.values()))))
+    return problems
 
 
 PAUSE: Final = "pause"
@@ -93,11 +114,18 @@ class Course:
         self.results = results
         for index in sorted(new & self.under_way.keys()):
             self._look(run, index)
-        begun = max(new | {self._pass_of(one.partition(":")[2]) for one in run.pending}, default=-1)
+        begun = max(new | self._mentioned(run), default=-1)
         while self._may_start(begun):
             self.next += 1
             self._look(run, self.next - 1)
         return tuple(effect for needed in self.under_way.values() for effect in needed)
+
+    def _mentioned(self, run: RunState) -> set[int]:
+        """Passes that are under way or that a person has decided on, as after a crash."""
+        decided = run.step.decisions if run.step else ()
+        return {self._pass_of(one.partition(":")[2]) for one in run.pending} | {
+            self._pass_of(one) for one in decided
+        }
 
     def _may_start(self, begun: int) -> bool:
         """Whether to take up the next pass; one that was begun before always is."""

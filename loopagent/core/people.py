@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from loopagent.core.tx import Tx
 
 
+_UNEDITABLE = {
+    True: "calls that are decided together cannot be edited; approve them as they are, or reject with feedback",
+    False: "only the parameters of an action that has not started can be edited",
+}
+"""Why an approval that shows no schema cannot be edited, by whether it is for several calls."""
+
+
 def request_id(state: RunState, ask: AskHuman | CallClientTool) -> str:
     """The public id of a request: the run's id and the effect's."""
     return f"{state.id}:{ask.id}"
@@ -169,11 +176,8 @@ def read_answer(request: AskHuman, answer: Answer) -> tuple[dict[str, Any], list
 
 def _edited(request: AskHuman, body: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     if "schema" not in request.subject:
-        return body, [
-            Problem(
-                "edited", "only the parameters of an action that has not started can be edited", ""
-            )
-        ]
+        text = _UNEDITABLE["passes" in request.subject]
+        return body, [Problem("edited", text, "")]
     params, problems, _ = check_params(request.subject["schema"], body["edited"])
     return {**body, "edited": params}, [
         Problem(f"edited.{one.path}", one.message, one.got) for one in problems

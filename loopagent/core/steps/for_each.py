@@ -12,10 +12,10 @@ from loopagent.core.calls import too_many
 from loopagent.core.child_work import available
 from loopagent.core.facts_loop import LoopProgress, LoopStarted
 from loopagent.core.hashing import json_hash
-from loopagent.core.json_values import is_array
+from loopagent.core.json_values import is_array, is_object
 from loopagent.core.loop_body import asked, body_of, check_body, describe, hidden_bodies
 from loopagent.core.loop_report import KEPT, finished, keep_results, progress
-from loopagent.core.loops import Course, Rule, seen_payload
+from loopagent.core.loops import Course, Rule, name_problems, seen_payload
 from loopagent.core.paths import look_up, parse_path
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.loops import ForEachOperation
@@ -84,6 +84,8 @@ class ForEach(NextStep):
             loop.index_variable,
         }
         checked, problems, warnings = check_body(loop, run, names, "nextStep.forEach")
+        given = {"itemVariable": loop.item_variable, "indexVariable": loop.index_variable}
+        problems[:0] = name_problems("nextStep.forEach", **given)
         if isinstance(items, str):
             problems.insert(
                 0, Problem("nextStep.forEach.collectionPath", items, loop.collection_path)
@@ -193,11 +195,16 @@ def _items(run: RunState, loop: ForEachOperation) -> list[Any] | str:
         except (ValueError, RecursionError):
             return "expected a JSON array after static:"
         return value if is_array(value) else "expected a JSON array after static:"
+    if where.startswith("{{") and where.endswith("}}"):
+        where = where[2:-2].strip()
+    payload = seen_payload(run, run.payload)
+    if not (is_object(payload) and "data" in payload):
+        where = where.removeprefix("data.")  # the other name that templates have for the payload
     path = parse_path(where.removeprefix("payload."))
     if isinstance(path, str):
         return path
     try:
-        value = look_up(seen_payload(run, run.payload), path)
+        value = look_up(payload, path)
     except LookupError:
         return "there is nothing at this path of the payload"
     return value if is_array(value) else "expected an array in the payload"

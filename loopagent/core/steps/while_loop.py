@@ -12,7 +12,7 @@ from loopagent.core.expression import Expression, Failure, parse
 from loopagent.core.facts_loop import LoopProgress, LoopStarted
 from loopagent.core.loop_body import body_of, check_body, describe, hidden_bodies
 from loopagent.core.loop_report import KEPT, finished, keep_results, progress
-from loopagent.core.loops import Course, Rule, seen_payload
+from loopagent.core.loops import Course, Rule, name_problems, seen_payload
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.loops import WhileOperation
 from loopagent.core.steps import Done, NextStep, Wait
@@ -65,6 +65,7 @@ class While(NextStep):
         loop = self.while_
         names = {*NAMES, loop.item_variable}
         checked, problems, warnings = check_body(loop, run, names, "nextStep.while")
+        problems[:0] = name_problems("nextStep.while", itemVariable=loop.item_variable)
         condition = parse(loop.condition)
         if isinstance(condition, Failure):
             problems.insert(0, Problem("nextStep.while.condition", str(condition), loop.condition))
