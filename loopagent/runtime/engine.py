@@ -339,7 +339,7 @@ class Engine:
         try:
             await self._flush(live, effect.id)
         finally:
-            following = live.following.pop(worker, None)
+            following = live.following.pop(worker, None) if worker else None
         return following
 
     async def _flush(self, live: Live, effect_id: str) -> None:
