@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from loopagent.core.canonical import canonical_reply
-from loopagent.core.envelope import LoopAgentResponse, validate_envelope
+from loopagent.core.envelope import LoopAgentResponse, envelope_at_a_glance, validate_envelope
 from loopagent.core.fold import Folder
 from loopagent.core.fold_values import MAX_ENTRIES
 from loopagent.core.problems import Problem, shorten
@@ -108,6 +108,16 @@ def read_reply(text: str, finish: str = "stop", *, rules: ReplyRules = DEFAULT_R
 
 def _read_value(value: Any, warnings: list[str], rules: ReplyRules) -> Reading:
     reply = canonical_reply(value, rules.max_entries)
+    response = None if reply is None else envelope_at_a_glance(reply)
+    if reply is not None and response is not None:
+        return _Case(reply, response, warnings, rules).decide()
+    return _read_closely(value, reply, warnings, rules)
+
+
+def _read_closely(
+    value: Any, reply: Json | None, warnings: list[str], rules: ReplyRules
+) -> Reading:
+    """Fold what is not canonical, and validate all of it."""
     found: list[Problem] = []
     if reply is None:
         folder = Folder(rules.max_entries, bound=rules.bound)

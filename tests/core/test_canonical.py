@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopagent.core.canonical import canonical_reply
+from loopagent.core.envelope import LoopAgentResponse, envelope_at_a_glance, validate_envelope
 from loopagent.core.fold import Folder
 from loopagent.core.fold_values import MAX_ENTRIES
+from loopagent.core.protocol.base import Wire
 from loopagent.core.steps import STEP_TYPES
 from tests.core.test_reply_properties import DATA, REPLIES
 
@@ -63,6 +65,33 @@ def test_what_is_taken_as_it_is_would_be_folded_to_the_same_bytes(
     if found is not None:
         reply, warnings, problems = folded(value, max_entries)
         assert (json.dumps(found), [], []) == (json.dumps(reply), warnings, problems)
+
+
+@given(near() | REPLIES)
+def test_what_is_seen_at_a_glance_is_what_validation_makes(value: Any) -> None:
+    reply = canonical_reply(value)
+    seen = None if reply is None else envelope_at_a_glance(reply)
+    if seen is not None:
+        valid = validate_envelope(reply)
+        assert isinstance(valid, LoopAgentResponse)
+        assert every_part(seen) == every_part(valid)
+
+
+def every_part(one: Any) -> Any:
+    """All that two objects of the protocol can differ in."""
+    if isinstance(one, Wire):
+        inner = [(name, every_part(value)) for name, value in one.__dict__.items()]
+        return type(one), inner, one.model_fields_set, one.model_dump_json(), one.model_extra
+    return [every_part(two) for two in one] if isinstance(one, list) else repr(one)
+
+
+def test_calls_of_actions_are_seen_at_a_glance() -> None:
+    calls = [{"name": "a", "params": {"x": [1, None]}}, {"name": "b", "params": {}}]
+    step: Json = {"type": "Actions", "actions": calls}
+    reply: Json = {"message": "m", "taskComplete": False, "confidence": 1, "nextStep": step}
+    assert every_part(envelope_at_a_glance(reply)) == every_part(validate_envelope(reply))
+    for wrong in ([], [{"name": " ", "params": {}}], [{"name": 5, "params": {}}], [{"name": "a"}]):
+        assert envelope_at_a_glance({**reply, "nextStep": {**step, "actions": wrong}}) is None
 
 
 @pytest.mark.parametrize("name", [name for name, step in STEP_TYPES.items() if step.example])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field
 
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from loopagent.core.effects import RunAction
     from loopagent.core.outcome import Outcome
     from loopagent.core.state import RunState
+
+
+_KEYS: Final = frozenset({"type", "actions"})
+_CALL_KEYS: Final = frozenset({"name", "params"})
 
 
 class ActionCall(Wire):
@@ -49,6 +53,22 @@ class Actions(NextStep):
             "actions": [{"name": "search", "params": {"query": "open orders"}}],
         },
     }
+
+    @classmethod
+    def at_a_glance(cls, fields: dict[str, Any]) -> Self | None:
+        """The step, if each call is a name and an object of parameters: nearly every call is."""
+        listed = fields.get("actions")
+        if not listed or fields.keys() != _KEYS:
+            return None
+        calls: list[ActionCall] = []
+        for one in listed:
+            name, params = one.get("name"), one.get("params")
+            if one.keys() != _CALL_KEYS or type(name) is not str or type(params) is not dict:
+                return None
+            if not name.strip():
+                return None
+            calls.append(ActionCall.made_of({"name": name, "params": {**params}}, {*_CALL_KEYS}))
+        return cls.made_of({"type": "Actions", "actions": calls}, {*_KEYS})
 
     @classmethod
     def offered(cls, agent: AgentSpec) -> bool:
