@@ -41,17 +41,30 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
     Returns:
         True when a result became known without an effect (a refused call): the step must be looked at again.
     """
-    fresh = [one for one in wanted if not _known(tx, one)]
-    calls = [one for one in fresh if isinstance(one, CALLS)]
-    others = [one for one in fresh if not isinstance(one, CALLS)]
-    changed = [_issue_other(tx, effect) for effect in others]
-    changed += [_ask_or_refuse(tx, call) for call in calls]
-    if any(
+    changed = False
+    calls: list[Call] = []
+    for one in wanted:
+        if _known(tx, one):
+            continue
+        if isinstance(one, CALLS):
+            calls.append(one)
+        else:
+            changed |= _issue_other(tx, one)
+    if not calls:
+        return changed
+    ready = [one for one in calls if not _ask_or_refuse(tx, one)]
+    changed |= len(ready) < len(calls)
+    if _waits_for_approval(tx):
+        return changed
+    for call in ready:
+        changed |= _start(tx, call)
+    return changed
+
+
+def _waits_for_approval(tx: Tx) -> bool:
+    return any(
         isinstance(one, AskHuman) and one.ask == "approval" for one in tx.state.pending.values()
-    ):
-        return any(changed)
-    started = [_start(tx, call) for call in calls if not _known(tx, call)]
-    return any(changed) or any(started)
+    )
 
 
 def _known(tx: Tx, effect: Effect) -> bool:
@@ -105,6 +118,9 @@ def _ask_or_refuse(tx: Tx, call: Call) -> bool:
     """Put the request for a call that needs one; True when the call was refused instead."""
     spec = tx.state.spec
     known = _spec_of(tx.state, call)
+    if known is not None and known.effects == "read" and not _decided(tx):
+        if spec.approval_of(known) != "ask":
+            return False  # the common case: nothing below could say otherwise
     held = policy.allowed(tx.state, known.effects, name=known.name) if known else None
     if held is not None:
         return _reject(tx, call, policy.CODE, held.message, "policy")
@@ -127,10 +143,16 @@ def _ask_or_refuse(tx: Tx, call: Call) -> bool:
     return False
 
 
+def _decided(tx: Tx) -> bool:
+    """Whether a person has decided on any call of the open step."""
+    step = tx.state.step
+    return step is not None and bool(step.decisions)
+
+
 def _decision(tx: Tx, call: Call) -> dict[str, Any] | None:
     """What a person decided on a call: on this one, as after a crash, else on all that it shares an approval with."""
     step = tx.state.step
-    if step is None:
+    if step is None or not step.decisions:
         return None
     own = step.decisions.get(call.id.partition(":")[2])
     return own or step.decisions.get(_decided_at(call))
@@ -283,6 +305,8 @@ def learn(tx: Tx, calls: tuple[MadeCall, ...]) -> None:
     They are told in the order they were asked for, so that the order they ended in makes no difference.
     """
     state = tx.state
+    if not state.breaker.actions and all(one.outcome.ok for one in calls):
+        return  # nothing failed, and nothing has to be forgiven
     made = [
         one
         for one in calls
