@@ -101,32 +101,52 @@ class LoopAgentResponse(Wire):
 
 
 _ABSENT: Final = dict.fromkeys(LoopAgentResponse.model_fields)
-_TEXTS: Final = {"reasoning": "reasoning", "message": "message"}
-_PLAIN: Final = {**_TEXTS, "taskComplete": "task_complete", "confidence": "confidence"}
-"""Fields that need no look inside: wire key → field."""
+_PLAIN: Final[dict[str, tuple[str, type[Any]]]] = {
+    "reasoning": ("reasoning", str),
+    "message": ("message", str),
+    "taskComplete": ("task_complete", bool),
+}
+"""What most replies hold beside a step: wire key → field and type."""
 
 
-def envelope_at_a_glance(data: dict[str, Any]) -> LoopAgentResponse | None:
-    """What `validate_envelope` gives for a reply with plain fields and an everyday step, in a third of the time.
+def envelope_at_a_glance(
+    data: object, max_entries: int
+) -> tuple[dict[str, Any], LoopAgentResponse] | None:
+    """An everyday reply: a few plain fields and a step that is plainly right.
+
+    Seeing that takes a third of the time of finding a reply canonical and validating it, with the same result.
 
     Args:
-        data: A reply that `canonical_reply` took, so that its keys are known and its flags and numbers are such.
+        data: The reply as any JSON value; it is not changed.
+        max_entries: Most entries in all lists of the protocol together.
 
     Returns:
-        The reply as a typed object; None when it has to be validated.
+        The reply as canonical JSON and as a typed object; None when it has to be looked at closely.
     """
-    fields, given = _ABSENT.copy(), set[str]()
-    for key, value in data.items():
-        name, one = _PLAIN.get(key), value
-        if key in _TEXTS and type(one) is not str:
-            return None
+    if type(data) is not dict or not data:
+        return None
+    given = cast("dict[str, Any]", data)
+    fields, reply, step = _ABSENT.copy(), dict[str, Any](), None
+    for key, value in given.items():
         if key == "nextStep":
-            name, one = "next_step", STEP_TYPES[value["type"]].at_a_glance(value)
-        if name is None or one is None:
+            step = _step_at_a_glance(value, max_entries)
+            continue
+        name, kind = _PLAIN.get(key, ("", None))
+        if type(value) is not kind:
             return None
-        fields[name] = one
-        given.add(name)
-    return LoopAgentResponse.made_of(fields, given)
+        reply[key] = fields[name] = value
+    if "nextStep" in given:
+        if step is None or fields["task_complete"]:
+            return None
+        reply["nextStep"], fields["next_step"] = given["nextStep"], step
+    names = {_PLAIN[key][0] if key in _PLAIN else "next_step" for key in reply}
+    return reply, LoopAgentResponse.made_of(fields, names)
+
+
+def _step_at_a_glance(value: Any, most: int) -> NextStep | None:
+    name = cast("dict[str, Any]", value).get("type") if type(value) is dict else None
+    step = STEP_TYPES.get(name) if type(name) is str else None
+    return None if step is None else step.at_a_glance(value, most)
 
 
 def validate_envelope(data: object) -> LoopAgentResponse | list[Problem]:

@@ -23,8 +23,10 @@ def counts_after_end(event: Event) -> bool:
 def note_question(tx: Tx) -> None:
     """Owe the parent a question, where questions go to it and nothing but a question is open."""
     state = tx.state
+    if not (state.asks_parent and state.parent_id and state.waiting):
+        return
     asks = state.asks
-    if not (state.asks_parent and state.parent_id and state.waiting) or len(asks) != 1:
+    if len(asks) != 1:
         return
     if asks[0].ask == "question" and asks[0].id != state.told_ask:
         state.told_ask = asks[0].id

@@ -107,17 +107,10 @@ def read_reply(text: str, finish: str = "stop", *, rules: ReplyRules = DEFAULT_R
 
 
 def _read_value(value: Any, warnings: list[str], rules: ReplyRules) -> Reading:
+    seen = envelope_at_a_glance(value, rules.max_entries)
+    if seen is not None:
+        return _Case(*seen, warnings, rules).decide()
     reply = canonical_reply(value, rules.max_entries)
-    response = None if reply is None else envelope_at_a_glance(reply)
-    if reply is not None and response is not None:
-        return _Case(reply, response, warnings, rules).decide()
-    return _read_closely(value, reply, warnings, rules)
-
-
-def _read_closely(
-    value: Any, reply: Json | None, warnings: list[str], rules: ReplyRules
-) -> Reading:
-    """Fold what is not canonical, and validate all of it."""
     found: list[Problem] = []
     if reply is None:
         folder = Folder(rules.max_entries, bound=rules.bound)

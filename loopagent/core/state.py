@@ -61,7 +61,7 @@ class Mail:
     delivery: Delivery
 
 
-@value_object(frozen=True, slots=True)
+@value_object(frozen=True, slots=False)  # `changed` copies it
 class Counters:
     """Things in a row or in all that guards look at."""
 
@@ -77,7 +77,7 @@ class Counters:
     """Hash of the last next step, to see repetition."""
 
 
-@value_object(frozen=True, slots=True)
+@value_object(frozen=True, slots=False)  # `changed` copies it
 class StepInProgress:
     """The next step being carried out: what was asked, and what is known by key."""
 

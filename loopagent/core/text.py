@@ -174,7 +174,10 @@ def _read(text: str, max_depth: int, *, inner: bool = False) -> TextReading:
 def _whole(text: str) -> tuple[Any, tuple[str, ...] | None]:
     """The whole text as JSON and what was tolerated; None when it is none."""
     try:
-        return STRICT.decode(text), ()
+        value, end = STRICT.raw_decode(
+            text
+        )  # quicker than `decode`, which skips blanks at both ends
+        return (value, ()) if end == len(text) else (None, None)
     except ValueError as error:
         if not _is_raw(error):
             return None, None

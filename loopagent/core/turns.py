@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core import ending, limits, policy
@@ -28,6 +28,7 @@ from loopagent.core.scratchpad import apply as apply_scratchpad
 from loopagent.core.spending import NOTHING
 from loopagent.core.state import StepInProgress
 from loopagent.core.steps import STEP_TYPES, NextStep, offered
+from loopagent.core.values import changed
 
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 
 UNSUPPORTED = ("artifactToolCalls", "conversationToolCalls", "memoryWrites")
+BESIDE = frozenset({*UNSUPPORTED, "payloadChangeRequest", "scratchpad"})
+"""Fields of a reply that want something and have nothing to do with its step."""
+COMMANDS = (("automaticCommands", True), ("actionableCommands", False))
 
 
 @dataclass
@@ -110,20 +114,25 @@ def _stage(state: RunState, reading: Reading) -> Staged:
     staged = Staged(list(reading.problems), list(reading.warnings))
     if reading.outcome == "refuse":
         return staged
+    if not BESIDE.isdisjoint(reading.reply):
+        _stage_beside(state, reading.reply, staged)
+    if reading.outcome == "step" and reading.response is not None:
+        _stage_step(state, reading, staged)
+    return staged
+
+
+def _stage_beside(state: RunState, reply: dict[str, Any], staged: Staged) -> None:
+    """What may stand beside a step."""
     for key in UNSUPPORTED:
-        if reading.reply.get(key):
+        if reply.get(key):
             staged.problems.append(
                 Problem(key, "this agent has no such tools; leave the field out", "")
             )
-    if reading.reply.get("memoryWrites"):
+    if reply.get("memoryWrites"):
         held = policy.allowed(state, "write", path="memoryWrites")
         staged.problems.extend([held] if held else [])
-    _stage_payload(state, reading.reply.get("payloadChangeRequest"), staged)
-    _stage_scratchpad(state, reading.reply.get("scratchpad"), staged)
-    response = reading.response
-    if reading.outcome == "step" and response is not None:
-        _stage_step(state, reading, staged)
-    return staged
+    _stage_payload(state, reply.get("payloadChangeRequest"), staged)
+    _stage_scratchpad(state, reply.get("scratchpad"), staged)
 
 
 def _stage_payload(state: RunState, request: dict[str, Any] | None, staged: Staged) -> None:
@@ -230,7 +239,7 @@ def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str
 
 
 def _commands(tx: Tx, reply: dict[str, Any]) -> None:
-    for field_name, automatic in (("automaticCommands", True), ("actionableCommands", False)):
+    for field_name, automatic in COMMANDS:
         for command in reply.get(field_name) or ():
             tx.fact(CommandIssued(command=command, automatic=automatic), "model")
 
@@ -268,7 +277,7 @@ def _claim(tx: Tx, reply: dict[str, Any]) -> None:
 
 def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:
     """Open the step; `carry_on` does the rest."""
-    request = step.model_dump(by_alias=True, exclude_none=True, mode="json")
+    request = step.request()
     reply = reading.reply
     tx.state.handler = step
     tx.state.step = StepInProgress(
@@ -289,7 +298,7 @@ def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:
 def _watch_repetition(tx: Tx, digest: str) -> None:
     counters, bounds = tx.state.counters, tx.state.spec.limits
     if digest != counters.last_step:
-        tx.state.counters = replace(counters, last_step=digest, repeats=1)
+        tx.state.counters = changed(counters, last_step=digest, repeats=1)
         return
     repeats = counters.repeats + 1
     tx.count(repeats=repeats)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from loopagent.core.effects import CancelEffect, StartRun
@@ -11,6 +10,7 @@ from loopagent.core.lineage import child_id
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, MessageKind, RunState
 from loopagent.core.transition import Transition
+from loopagent.core.values import changed
 
 
 if TYPE_CHECKING:
@@ -85,14 +85,14 @@ class Tx:
         counters = self.state.counters
         for name, value in changes.items():
             if getattr(counters, name) != value:  # most are set to what they are
-                self.state.counters = replace(counters, **changes)  # type: ignore[arg-type]
+                self.state.counters = changed(counters, **changes)
                 return
 
     def result(self, key: str, outcome: Outcome) -> None:
         """Record what became of one effect of the open step."""
         step = self.state.step
         if step is not None:
-            self.state.step = replace(step, results=step.results.plus(key, outcome))
+            self.state.step = changed(step, results=step.results.plus(key, outcome))
 
     def close_turn(self, outcome: str) -> None:
         """Close the open turn, if there is one."""
@@ -116,5 +116,5 @@ class Tx:
         if step is None or len(step.results) - step.spilled < SPILL_RESULTS:
             return None
         part = Outcomes(dict(step.results.since(step.spilled)))
-        self.state.step = replace(step, spilled=len(step.results))
+        self.state.step = changed(step, spilled=len(step.results))
         return part

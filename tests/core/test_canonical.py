@@ -67,14 +67,21 @@ def test_what_is_taken_as_it_is_would_be_folded_to_the_same_bytes(
         assert (json.dumps(found), [], []) == (json.dumps(reply), warnings, problems)
 
 
-@given(near() | REPLIES)
-def test_what_is_seen_at_a_glance_is_what_validation_makes(value: Any) -> None:
-    reply = canonical_reply(value)
-    seen = None if reply is None else envelope_at_a_glance(reply)
+@given(near() | REPLIES | DATA, st.sampled_from([0, 1, 2, MAX_ENTRIES]))
+def test_what_is_seen_at_a_glance_is_what_a_close_look_finds(value: Any, max_entries: int) -> None:
+    before = json.dumps(value)
+    seen = envelope_at_a_glance(value, max_entries)
+    assert json.dumps(value) == before, "what was given is changed"
     if seen is not None:
+        reply = canonical_reply(value, max_entries)
         valid = validate_envelope(reply)
         assert isinstance(valid, LoopAgentResponse)
-        assert every_part(seen) == every_part(valid)
+        assert json.dumps(seen[0]) == json.dumps(reply)
+        assert every_part(seen[1]) == every_part(valid)
+        step = seen[1].next_step
+        if step is not None:
+            dumped = step.model_dump(by_alias=True, exclude_none=True, mode="json")
+            assert json.dumps(step.request()) == json.dumps(dumped)
 
 
 def every_part(one: Any) -> Any:
@@ -88,10 +95,16 @@ def every_part(one: Any) -> Any:
 def test_calls_of_actions_are_seen_at_a_glance() -> None:
     calls = [{"name": "a", "params": {"x": [1, None]}}, {"name": "b", "params": {}}]
     step: Json = {"type": "Actions", "actions": calls}
-    reply: Json = {"message": "m", "taskComplete": False, "confidence": 1, "nextStep": step}
-    assert every_part(envelope_at_a_glance(reply)) == every_part(validate_envelope(reply))
-    for wrong in ([], [{"name": " ", "params": {}}], [{"name": 5, "params": {}}], [{"name": "a"}]):
-        assert envelope_at_a_glance({**reply, "nextStep": {**step, "actions": wrong}}) is None
+    reply: Json = {"nextStep": step, "message": "m", "taskComplete": False}
+    seen = envelope_at_a_glance(reply, 2)
+    assert seen is not None
+    assert list(seen[0]) == ["message", "taskComplete", "nextStep"]
+    assert every_part(seen[1]) == every_part(validate_envelope(reply))
+    assert envelope_at_a_glance(reply, 1) is None
+    assert envelope_at_a_glance({**reply, "taskComplete": True}, 2) is None
+    wrong: list[Any] = [[], "[]", [{"name": " ", "params": {}}], [{"name": 5, "params": {}}]]
+    for one in [*wrong, [{"name": "a"}], ["a"], [{"name": "a", "params": "{}"}]]:
+        assert envelope_at_a_glance({**reply, "nextStep": {**step, "actions": one}}, 2) is None
 
 
 @pytest.mark.parametrize("name", [name for name, step in STEP_TYPES.items() if step.example])

@@ -138,13 +138,14 @@ class NextStep(Wire):
         return cls.offered(agent)
 
     @classmethod
-    def at_a_glance(cls, fields: dict[str, Any]) -> Self | None:
+    def at_a_glance(cls, fields: dict[str, Any], most: int) -> Self | None:
         """The step, when its fields are plainly right, made cheaper than by validating them; else None.
 
         Args:
-            fields: The `nextStep` in canonical spelling, its keys known; it is not changed.
+            fields: The `nextStep` of this type as it came; it is not changed.
+            most: Most entries in its lists together.
         """
-        del fields
+        del fields, most
         return None
 
     def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
@@ -160,6 +161,10 @@ class NextStep(Wire):
         """Public events of the moment when the step begins."""
         del run
         return ()
+
+    def request(self) -> dict[str, Any]:
+        """The step as canonical JSON, as it is stored."""
+        return self.model_dump(by_alias=True, exclude_none=True, mode="json")
 
     def sameness(self, request: dict[str, Any], reply: Mapping[str, Any]) -> dict[str, Any]:
         """What two steps in a row must have in common to count as a repetition.

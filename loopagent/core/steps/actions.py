@@ -55,17 +55,17 @@ class Actions(NextStep):
     }
 
     @classmethod
-    def at_a_glance(cls, fields: dict[str, Any]) -> Self | None:
+    def at_a_glance(cls, fields: dict[str, Any], most: int) -> Self | None:
         """The step, if each call is a name and an object of parameters: nearly every call is."""
         listed = fields.get("actions")
-        if not listed or fields.keys() != _KEYS:
+        if type(listed) is not list or fields.keys() != _KEYS or not 0 < len(listed) <= most:
             return None
         calls: list[ActionCall] = []
         for one in listed:
-            name, params = one.get("name"), one.get("params")
-            if one.keys() != _CALL_KEYS or type(name) is not str or type(params) is not dict:
+            if type(one) is not dict or one.keys() != _CALL_KEYS:
                 return None
-            if not name.strip():
+            name, params = one["name"], one["params"]
+            if type(name) is not str or not name.strip() or type(params) is not dict:
                 return None
             calls.append(ActionCall.made_of({"name": name, "params": {**params}}, {*_CALL_KEYS}))
         return cls.made_of({"type": "Actions", "actions": calls}, {*_KEYS})
@@ -91,18 +91,20 @@ class Actions(NextStep):
             )
         for index, call in enumerate(self.actions):
             path = f"nextStep.actions[{index}]"
-            match = resolve_name(call.name, list(allowed), f"{path}.name", "action")
-            warnings.extend(match.warnings)
-            if match.name is None:
-                problems.extend(match.problems)
-                continue
-            action = allowed[match.name]
+            action = allowed.get(call.name)
+            if action is None:
+                match = resolve_name(call.name, list(allowed), f"{path}.name", "action")
+                warnings.extend(match.warnings)
+                if match.name is None:
+                    problems.extend(match.problems)
+                    continue
+                action = allowed[match.name]
             problems.extend(policy.held(run, action, f"{path}.name"))
             params, wrong, notes = check_params(action.parameters, call.params, f"{path}.params")
             problems.extend(wrong)
             warnings.extend(notes)
-            same = match.name == call.name and params == call.params
-            calls.append(call if same else ActionCall(name=match.name, params=params))
+            same = action.name == call.name and params == call.params
+            calls.append(call if same else ActionCall(name=action.name, params=params))
         counted = [one.name for one in calls if allowed[one.name].max_calls is not None]
         if counted:
             problems.extend(too_many(run, Counter(counted), "nextStep.actions"))
@@ -114,24 +116,26 @@ class Actions(NextStep):
             warnings,
         )
 
+    def request(self) -> dict[str, Any]:
+        """The step as canonical JSON; made by hand, as it is the step of most turns."""
+        calls = [{"name": one.name, "params": one.params} for one in self.actions]
+        return {"type": "Actions", "actions": calls}
+
     def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
         """Keep up to `maxConcurrency` calls under way until all have settled."""
+        # Lists, as making a tuple from a generator costs more than all else here when there is one call.
         missing = [index for index in range(len(self.actions)) if f"action.{index}" not in results]
         if missing:
-            return Wait(
-                tuple(
-                    self._call(run, index) for index in missing[: run.spec.limits.max_concurrency]
-                )
-            )
+            wanted = missing[: run.spec.limits.max_concurrency]
+            return Wait(tuple([self._call(run, index) for index in wanted]))
         outcomes = [results[f"action.{index}"] for index in range(len(self.actions))]
         pairs = list(zip(self.actions, outcomes, strict=True))
-        return Done(
-            calls=tuple(MadeCall(call.name, call.params, outcome) for call, outcome in pairs),
-            results=tuple(
-                call_result(index + 1, call.name, outcome)
-                for index, (call, outcome) in enumerate(pairs)
-            ),
-        )
+        made = [MadeCall(call.name, call.params, outcome) for call, outcome in pairs]
+        shown = [
+            call_result(index + 1, call.name, outcome)
+            for index, (call, outcome) in enumerate(pairs)
+        ]
+        return Done(calls=tuple(made), results=tuple(shown))
 
     def _call(self, run: RunState, index: int) -> RunAction:
         call = self.actions[index]
