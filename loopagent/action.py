@@ -5,6 +5,7 @@ The schema comes from the signature. The function stays what it was: calling an 
 
 from __future__ import annotations
 
+import dis
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -112,6 +113,7 @@ class Action(Generic[P, R]):
         self.fn = fn
         self.spec = spec
         self.is_async = _is_async(fn)
+        self.never_waits = _never_waits(fn)
         self.wants_context = bool(contexts)
         self._model = model
         self._contexts = contexts
@@ -309,6 +311,21 @@ def _is_async(fn: Any) -> bool:
     """Whether calling it gives something to await; decorators that keep `__wrapped__` are seen through."""
     plain = _plain_function(fn)
     return inspect.iscoroutinefunction(plain) or inspect.iscoroutinefunction(inspect.unwrap(plain))
+
+
+def _never_waits(fn: Any) -> bool:
+    """Whether it is an `async` function without anything to wait for: no `await`, `async for` or `async with`."""
+    plain = _plain_function(fn)
+    if not inspect.iscoroutinefunction(plain):
+        return False
+    code = getattr(plain, "__code__", None)
+    if code is None or not code.co_flags & inspect.CO_COROUTINE:
+        return False
+    return all(one.opname not in _WAITING for one in dis.get_instructions(code))
+
+
+_WAITING = frozenset({"GET_AWAITABLE", "GET_ANEXT", "SEND", "YIELD_VALUE"})
+"""Instructions in which a coroutine may be suspended."""
 
 
 def _names(model: type[BaseModel]) -> list[str]:

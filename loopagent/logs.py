@@ -25,6 +25,10 @@ class Log:
     def __init__(self) -> None:
         self._logger = logging.getLogger(NAME)
 
+    def hears(self, level: int) -> bool:
+        """Whether anybody wants events of this level (of the standard library); saves making fields for nobody."""
+        return self._logger.isEnabledFor(level)
+
     def debug(self, event: str, **fields: object) -> None:
         """Something that only matters to whoever looks for a fault."""
         self._write(logging.DEBUG, event, fields)
@@ -54,7 +58,7 @@ class Log:
         fields: dict[str, object],
         error: BaseException | None = None,
     ) -> None:
-        if self._logger.isEnabledFor(level):
+        if self.hears(level):
             said = " ".join([event, *(f"{key}={_plain(one)}" for key, one in fields.items())])
             extra = {"event": event, "fields": fields}
             self._logger.log(level, "%s", said, exc_info=error, extra=extra)

@@ -12,9 +12,8 @@ from typing import Any
 
 from loopagent.core.advance import advance
 from loopagent.core.effects import CallModel, CancelEffect, Effect, RunAction, StartRun
-from loopagent.core.events import Event, Reported, Settled, Started
+from loopagent.core.events import Event, Reported, Started
 from loopagent.core.lineage import children_of
-from loopagent.core.outcome import Outcome
 from loopagent.core.state import RunState
 from loopagent.errors import ConflictError, RequestError, StoreError
 from loopagent.logs import log
@@ -23,7 +22,7 @@ from loopagent.runtime.bus import Bus
 from loopagent.runtime.children import Children, ModelOf
 from loopagent.runtime.leases import Leases
 from loopagent.runtime.live import Live
-from loopagent.runtime.perform import Performer, in_doubt, log_end
+from loopagent.runtime.perform import Performer, broken, event_of, in_doubt, log_end, log_start
 from loopagent.runtime.repeatable import repeatable
 
 
@@ -300,9 +299,8 @@ class Engine:
             if following is None:
                 return
             if isinstance(following, CallModel) and not isinstance(effect, RunAction):
-                await asyncio.sleep(
-                    0
-                )  # a model that never waits must not keep the loop; an action never does
+                # a model that never waits must not keep the loop; an action never does
+                await asyncio.sleep(0)
             effect = following
 
     async def _perform(self, live: Live, effect: Effect) -> Effect | None:
@@ -313,8 +311,7 @@ class Engine:
             async with live.lock:
                 await self._apply(live, lambda _: [event])
 
-        what = {"run_id": live.run_id, "turn": live.state.turn, "effect_id": effect.id}
-        log.debug("effect.started", **what, kind=effect.kind)
+        log_start(live, effect)
         try:
             outcome = await (
                 self._children.start(live, effect)
@@ -322,24 +319,16 @@ class Engine:
                 else self._performer.perform(live, effect, report)
             )
         except Exception as error:  # a bug in an adapter must not leave the run hanging
-            log.error("effect.broke", error, **what, kind=effect.kind)
-            outcome = Outcome.failed(
-                "internal", f"{type(error).__name__} while performing {effect.kind}."
-            )
-        log_end(outcome, **what, kind=effect.kind)
-        worker = live.tasks.get(effect.id)
-        if worker is None or worker is not asyncio.current_task():
+            outcome = broken(live, effect, error)
+        log_end(live, effect, outcome)
+        worker = asyncio.current_task()
+        if worker is None or live.tasks.get(effect.id) is not worker:
             return None
-        now = self._clock()
-        live.ready[effect.id] = (
-            Reported("started", {"effects": [effect.id]}, now)
-            if outcome is None
-            else Settled(effect.id, outcome, now)
-        )
+        live.ready[effect.id] = event_of(effect.id, outcome, self._clock())
         try:
             await self._flush(live, effect.id)
-        finally:
-            following = live.following.pop(worker, None) if worker else None
+        finally:  # also when it was cancelled meanwhile
+            following = live.following.pop(worker, None)
         return following
 
     async def _flush(self, live: Live, effect_id: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import inspect
 from collections.abc import Callable, Coroutine
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -18,14 +19,14 @@ from loopagent.core.jsonable import NotJsonError, TooLargeError, storable, to_js
 from loopagent.core.outcome import Outcome
 from loopagent.errors import ActionError
 from loopagent.runtime.deadlines import Deadlines
+from loopagent.runtime.describe import complaints, described, said
 from loopagent.runtime.threads import BusyError, Threads, Work
 
 
 AnyAction: TypeAlias = Action[..., Any]
 MAX_MESSAGE_CHARS = 2_000
-MAX_LISTED = 3
-"""Exceptions of a group that are described."""
 MAX_BACKOFF_SECONDS = 30.0
+CANCELLED_ITSELF = "CancelledError: the action cancelled itself"
 INLINE_BYTES = 64_000
 """A result of an async action up to this size is converted at once, a larger one in a thread."""
 FINAL_CODES = frozenset({"bad_params", "bad_result", "result_too_large", "timeout", "not_started"})
@@ -63,8 +64,7 @@ class _Coroutine:
         try:
             _give(self.result, settle, await call)
         except asyncio.CancelledError:
-            text = "CancelledError: the action cancelled itself"
-            _give(self.result, settle, Outcome.failed("exception", text))
+            _give(self.result, settle, Outcome.failed("exception", CANCELLED_ITSELF))
             raise
         except BaseException as error:  # KeyboardInterrupt: it reaches whoever waits
             _give(self.result, self.result.set_exception, error)
@@ -178,19 +178,21 @@ class Invoker:
             text = f"{call.action.spec.name} was not started: {error}."
             return Outcome.failed("not_started", text)
         except ValidationError as error:
-            return self._failure("bad_params", _complaints(error))
+            return self._failure("bad_params", complaints(error))
         except Exception as error:  # a validator of the author's may raise anything
             return self._failed(error)
-        return await self._outcome(call, work)
+        return work if isinstance(work, Outcome) else await self._outcome(call, work)
 
-    async def _start(self, call: _Call) -> _Coroutine | Work[Outcome]:
-        """Begin one attempt, when it is its turn."""
+    async def _start(self, call: _Call) -> Outcome | _Coroutine | Work[Outcome]:
+        """Begin one attempt, when it is its turn; one that cannot take long is brought to its end."""
         if self._closed:
             raise BusyError("the runtime is shutting down")
         arguments = call.action.arguments(call.params, call.context)
+        if call.action.never_waits and not call.action.spec.serial:
+            return await self._run_through(call, arguments)
         on_end = await self._turn(call) if call.action.spec.serial else None
         if call.action.is_async:
-            return self._start_coroutine(call, arguments, on_end)
+            return self._start_coroutine(self._call_async(call, arguments), on_end)
         blocking = partial(self._call_sync, call, arguments)
         try:
             return await self._threads.start(blocking, ends_at=call.ends_at, on_end=on_end)
@@ -210,10 +212,28 @@ class Invoker:
             raise BusyError(text) from None
         return lock.release
 
+    async def _run_through(self, call: _Call, arguments: dict[str, Any]) -> Outcome | _Coroutine:
+        """Run an async action that never waits: nothing can come between, so it needs no task and no timer."""
+        await asyncio.sleep(0)  # as with a task of its own, whatever else is ready comes first
+        try:
+            copy_context().run(call.action.fn(**arguments).send, None)
+        except StopIteration as end:
+            value = end.value
+        except asyncio.CancelledError:
+            return Outcome.failed("exception", CANCELLED_ITSELF)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # it must not end the loop, whatever it raises
+            return self._failed(error)
+        else:
+            raise AssertionError(call.action)
+        outcome = self._quickly_converted(call, value)
+        return outcome or self._start_coroutine(self._convert_aside(call, value), None)
+
     def _start_coroutine(
-        self, call: _Call, arguments: dict[str, Any], on_end: Callable[[], None] | None
+        self, running: Coroutine[Any, Any, Outcome], on_end: Callable[[], None] | None
     ) -> _Coroutine:
-        work = _Coroutine(self._call_async(call, arguments), self._grace_seconds)
+        work = _Coroutine(running, self._grace_seconds)
         self._tasks.add(work.task)
         if on_end is not None:
             work.task.add_done_callback(lambda _: on_end())
@@ -254,11 +274,15 @@ class Invoker:
             raise
         except BaseException as error:  # a task must not end the loop, whatever it raises
             return self._failed(error)
+        return self._quickly_converted(call, value) or await self._convert_aside(call, value)
+
+    def _quickly_converted(self, call: _Call, value: Any) -> Outcome | None:
+        """The outcome of an action that ran and returned; None when converting its result would take long."""
         limit = min(INLINE_BYTES, call.max_bytes)
         try:
             return Outcome(ok=True, value=to_jsonable(value, max_bytes=limit, text=self._text))
         except TooLargeError:
-            return await self._convert_aside(call, value)
+            return None
         except (Exception, SystemExit):
             return self._converted(call, value)
 
@@ -290,15 +314,15 @@ class Invoker:
         except NotJsonError as error:
             code, why = "bad_result", str(error)
         except (Exception, SystemExit) as error:  # raised by a serializer of the author's
-            code, why = "bad_result", _described(error)
+            code, why = "bad_result", described(error)
         text = f"{spec.name} ran, but its result cannot be kept: {why}."
         return self._failure(code, text, may_have_run=spec.effects != "read")
 
     def _failed(self, error: BaseException) -> Outcome:
         """An exception as an outcome: its message, never its stack trace."""
         if isinstance(error, ActionError):
-            return self._failure(error.code, _said(error) or error.code, fatal=error.fatal)
-        return self._failure("exception", _described(error))
+            return self._failure(error.code, said(error) or error.code, fatal=error.fatal)
+        return self._failure("exception", described(error))
 
     def _failure(
         self, code: str, text: str, *, fatal: bool = False, may_have_run: bool = False
@@ -311,34 +335,6 @@ class Invoker:
 
 def _masked(mask: Callable[[str], str], text: str) -> str:
     return mask(storable(text))
-
-
-def _said(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # its own text fails
-        return ""
-
-
-def _described(error: BaseException) -> str:
-    """Type and message; of a group also those of its first members."""
-    text = _said(error)
-    members: tuple[BaseException, ...] = getattr(error, "exceptions", ())
-    if members:
-        text += ": " + "; ".join(_described(one) for one in members[:MAX_LISTED])
-    name = type(error).__name__
-    return f"{name}: {text}" if text else name
-
-
-def _complaints(error: ValidationError) -> str:
-    listed = error.errors(include_url=False, include_input=False, include_context=False)
-    return "; ".join(
-        f"{_place(one['loc'])}: {one['msg'].removeprefix('Value error, ')}" for one in listed
-    )
-
-
-def _place(loc: tuple[int | str, ...]) -> str:
-    return "params" + "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in loc)
 
 
 def _timed_out(call: _Call) -> Outcome:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Annotated, Any
 
 import pytest
@@ -211,6 +212,52 @@ async def test_an_action_that_cancels_itself_is_an_outcome():
 
     async with invoking() as call:
         assert failure(await call(cancels)).code == "exception"
+
+
+def test_functions_without_anything_to_wait_for_are_known():
+    async def at_once(n: int) -> int:
+        return n
+
+    async def sleeps() -> None:
+        await asyncio.sleep(0)
+
+    async def locks() -> None:
+        async with asyncio.Lock():
+            pass
+
+    async def reads() -> list[int]:
+        return [one async for one in numbers()]
+
+    async def numbers() -> AsyncIterator[int]:
+        yield 1
+
+    def wraps() -> Any:
+        return sleeps()
+
+    waiting = {one.__name__: not action(one).never_waits for one in (at_once, sleeps, locks, reads)}
+    assert waiting == {"at_once": False, "sleeps": True, "locks": True, "reads": True}
+    assert action(name="bound")(partial(at_once, n=1)).never_waits
+    assert not action(wraps).never_waits
+
+
+async def test_an_action_that_never_waits_leaves_others_their_turn():
+    turns: list[str] = []
+
+    async def other() -> None:
+        for _ in range(3):
+            turns.append("other")
+            await asyncio.sleep(0)
+
+    @READ
+    async def mine() -> None:
+        turns.append("mine")
+
+    async with invoking() as call:
+        beside = asyncio.create_task(other())
+        for _ in range(3):
+            await call(mine)
+        await beside
+    assert turns == ["other", "mine"] * 3
 
 
 async def test_one_failing_call_leaves_the_others_alone():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -17,7 +18,8 @@ import pytest
 
 from loopagent import Agent, App, action
 from loopagent.models.scripted import ScriptedModel
-from loopagent.stores import open_store
+from loopagent.ports import Commit
+from loopagent.stores import MemoryStore, open_store
 
 
 pytestmark = pytest.mark.anyio
@@ -100,6 +102,44 @@ async def test_a_thousand_items_survive_kill_9_and_none_runs_twice(tmp_path: Pat
     assert len(snapshot.state.payload["out"]) == report["done"]
     assert len(done) >= report["done"]
     assert entry["all"]["artifact"] == "A"
+
+
+class SlowStore(MemoryStore):
+    """A store that takes a few rounds of the event loop for a commit."""
+
+    async def commit(self, commit: Commit) -> int:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return await super().commit(commit)
+
+
+@pytest.mark.parametrize("effects", ["read", "write"])
+async def test_outcomes_that_end_while_others_are_committed_are_followed_up(effects: Any) -> None:
+    @action(effects=effects, approval="auto")
+    async def charge(item: int) -> int:
+        for _ in range(item % 7):
+            await asyncio.sleep(0)
+        return item
+
+    body = {
+        "collectionPath": "rows",
+        "executionMode": "parallel",
+        "action": {
+            "name": "charge",
+            "params": {"item": "{{ item }}"},
+            "outputMapping": {"*": "out[]"},
+        },
+    }
+    script: list[Any] = [
+        {"taskComplete": False, "nextStep": {"type": "ForEach", "forEach": body}},
+        {"taskComplete": True, "message": "finished"},
+    ]
+    agent = Agent("clerk", model=ScriptedModel(script), actions=[charge])
+    async with App(agents=[agent], store=SlowStore()) as app:
+        run = await app.start("clerk", "charge them", payload={"rows": list(range(60))})
+        view = await app.wait(run.id, timeout_seconds=20)
+    assert view.state.status == "completed"
+    assert view.state.payload["out"] == list(range(60))
 
 
 async def test_full_results_and_progress_can_be_seen() -> None:
