@@ -1,4 +1,4 @@
-"""What a run may use now: the agent's own actions, and those that its active skills brought.
+"""What a run may use now: the agent's own actions and sub-agents, and those that its active skills brought.
 
 Everything that names an action asks here, so that an activated skill counts everywhere at once.
 """
@@ -14,7 +14,7 @@ from loopagent.core.skill_spec import READ_FILE, file_reader
 
 if TYPE_CHECKING:
     from loopagent.core.action_spec import ActionSpec, CallSpec
-    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.agent_spec import AgentSpec, SubAgentSpec
     from loopagent.core.skill_spec import SkillSpec
     from loopagent.core.state import RunState
 
@@ -81,6 +81,19 @@ def may_have_actions(spec: AgentSpec) -> bool:
 def usable_agents(run: RunState) -> tuple[str, ...]:
     """Names of the sub-agents that active skills brought."""
     return tuple(dict.fromkeys(name for one in active_skills(run) for name in one.agents))
+
+
+def possible_children(agent: AgentSpec) -> tuple[SubAgentSpec, ...]:
+    """The sub-agents that an agent may give work to; none where the tree is deep enough."""
+    return agent.agents if agent.limits.max_depth > 0 else ()
+
+
+def usable_children(run: RunState) -> tuple[SubAgentSpec, ...]:
+    """The sub-agents that a run may give work to now: the agent's own, and those that active skills brought."""
+    brought = usable_agents(run) if run.skills else ()
+    return tuple(
+        one for one in possible_children(run.spec) if not one.with_skill or one.name in brought
+    )
 
 
 def supplied_by(run: RunState, name: str) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loopagent.core import policy
-from loopagent.core.abilities import usable_agents
+from loopagent.core.abilities import usable_children
 from loopagent.core.child_merge import Merge, Taken
 from loopagent.core.child_messages import task, with_parameters
 from loopagent.core.child_payload import carve, upstream_rules
@@ -20,7 +20,7 @@ from loopagent.core.problems import Problem
 
 
 if TYPE_CHECKING:
-    from loopagent.core.agent_spec import AgentSpec, SubAgentSpec
+    from loopagent.core.agent_spec import SubAgentSpec
     from loopagent.core.state import RunState
 
 
@@ -51,17 +51,6 @@ class Work(Protocol):
 # --- before anything is done -----------------------------------------------------------------------
 
 
-def available(agent: AgentSpec) -> tuple[SubAgentSpec, ...]:
-    """The sub-agents that an agent may give work to; none where the tree is deep enough."""
-    return agent.agents if agent.limits.max_depth > 0 else ()
-
-
-def usable(run: RunState) -> tuple[SubAgentSpec, ...]:
-    """The sub-agents that a run may give work to now: the agent's own, and those that active skills brought."""
-    brought = usable_agents(run) if run.skills else ()
-    return tuple(one for one in available(run.spec) if not one.with_skill or one.name in brought)
-
-
 def find_agent(run: RunState, name: str, path: str) -> tuple[str | None, list[Problem], list[str]]:
     """The sub-agent that is meant.
 
@@ -73,7 +62,7 @@ def find_agent(run: RunState, name: str, path: str) -> tuple[str | None, list[Pr
     Returns:
         Its name, or problems; and warnings.
     """
-    match = resolve(name, [one.name for one in usable(run)], path, "sub-agent")
+    match = resolve(name, [one.name for one in usable_children(run)], path, "sub-agent")
     if match.name is None and fold_name(name) in map(fold_name, names_above(run)):
         circle = ARROW.join((*names_above(run), name))
         text = f"agents do not call each other in a circle ({circle}); do the work yourself"

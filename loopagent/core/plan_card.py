@@ -10,7 +10,7 @@ import difflib
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from loopagent.core.child_work import usable
+from loopagent.core.abilities import usable_children
 from loopagent.core.effects import AskHuman
 from loopagent.core.lineage import strongest_effects
 from loopagent.core.policy import unlockable
@@ -70,7 +70,9 @@ def card(run: RunState, effect_id: str, text: str, effects: list[str]) -> AskHum
 
 def _agents(run: RunState) -> list[dict[str, str]]:
     """Sub-agents that came with a skill; the others have always been there."""
-    brought = [(one.name, strongest_effects(run, one)) for one in usable(run) if one.with_skill]
+    brought = [
+        (one.name, strongest_effects(run, one)) for one in usable_children(run) if one.with_skill
+    ]
     return [
         {"action": name, "effects": effects, "approval": "auto"}
         for name, effects in brought

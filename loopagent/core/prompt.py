@@ -15,8 +15,7 @@ from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from loopagent.core import limits, policy
-from loopagent.core.abilities import describe_call
-from loopagent.core.child_work import available
+from loopagent.core.abilities import describe_call, possible_children
 from loopagent.core.envelope import LoopAgentResponse
 from loopagent.core.json_values import compact_json
 from loopagent.core.paths import rules_of
@@ -148,7 +147,7 @@ def _variables(spec: AgentSpec, step_types: Collection[str]) -> dict[str, Any]:
             for one in spec.skills.offered
             if "Skill" in step_types
         ],
-        "agents": [_agent(one) for one in available(spec) if not one.with_skill],
+        "agents": [_agent(one) for one in possible_children(spec) if not one.with_skill],
         "schema": ""
         if spec.payload.schema_ is None
         else json.dumps(spec.payload.schema_, ensure_ascii=False),

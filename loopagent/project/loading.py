@@ -35,6 +35,7 @@ MAX_FILE_BYTES: Final = 500_000
 SETTINGS_FILE: Final = "loopagent.toml"
 ENVIRONMENT: Final = "LOOPAGENT_"
 _FRONT_KEYS: Final = ("enabled", "name", "description")
+_PLACE: Final = re.compile(r"(.*?):(\d+):(\d+):")
 _TOML_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
 
@@ -95,8 +96,20 @@ def load_project(
     if files.problems:
         count = len(files.problems)
         message = f"the project in {folder} has {count} problem{'s' if count > 1 else ''}"
-        raise ConfigError(message, files.problems)
+        raise ConfigError(message, _in_order(files.problems))
     return project
+
+
+def _in_order(complaints: list[str]) -> list[str]:
+    """Complaints of one file together and in its order; the files as they were read."""
+    files: dict[str, int] = {}
+
+    def place(complaint: str) -> tuple[int, int, int]:
+        found = _PLACE.match(complaint)
+        file, line, column = found.groups() if found else (complaint, "0", "0")
+        return files.setdefault(file, len(files)), int(line), int(column)
+
+    return sorted(complaints, key=place)
 
 
 # --- settings --------------------------------------------------------------------------------------

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import PrivateAttr
 
-from loopagent.core.abilities import may_have_actions
+from loopagent.core.abilities import may_have_actions, possible_children
 from loopagent.core.calls import too_many
-from loopagent.core.child_work import available
 from loopagent.core.facts_loop import LoopProgress, LoopStarted
 from loopagent.core.hashing import json_hash
 from loopagent.core.json_values import is_array, is_object
@@ -63,7 +62,7 @@ class ForEach(NextStep):
     @classmethod
     def offered(cls, agent: AgentSpec) -> bool:
         """Only agents that have something to do with an item."""
-        return may_have_actions(agent) or bool(available(agent))
+        return may_have_actions(agent) or bool(possible_children(agent))
 
     @classmethod
     def hidden(cls, usable: Collection[str]) -> frozenset[str]:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, StrictBool
 
+from loopagent.core.abilities import possible_children
 from loopagent.core.child_merge import Merge
 from loopagent.core.child_work import (
-    available,
     check_work,
     find_agent,
     start_child,
@@ -99,7 +99,7 @@ class SubAgent(NextStep):
     @classmethod
     def offered(cls, agent: AgentSpec) -> bool:
         """Only agents that have sub-agents, and only where the tree may grow deeper."""
-        return bool(available(agent))
+        return bool(possible_children(agent))
 
     def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
         """Resolve names, check parameters and runs to go on with, and count the whole batch."""

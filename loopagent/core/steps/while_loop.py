@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import PrivateAttr
 
-from loopagent.core.abilities import may_have_actions
-from loopagent.core.child_work import available
+from loopagent.core.abilities import may_have_actions, possible_children
 from loopagent.core.expression import Expression, Failure, parse
 from loopagent.core.facts_loop import LoopProgress, LoopStarted
 from loopagent.core.loop_body import body_of, check_body, describe, hidden_bodies
@@ -53,7 +52,7 @@ class While(NextStep):
     @classmethod
     def offered(cls, agent: AgentSpec) -> bool:
         """Only agents that have something to do in a pass."""
-        return may_have_actions(agent) or bool(available(agent))
+        return may_have_actions(agent) or bool(possible_children(agent))
 
     @classmethod
     def hidden(cls, usable: Collection[str]) -> frozenset[str]:
