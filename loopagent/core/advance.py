@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
-from loopagent.core import client_calls, ending, family, plans, sub_agents, turns
+from loopagent.core import client_calls, ending, family, inline, plans, sub_agents, turns
 from loopagent.core.effects import (
     AskHuman,
     CallClientTool,
@@ -99,7 +99,8 @@ def _settled(tx: Tx, event: Settled) -> None:
         return
     tx.clock(event.at)
     tx.drop(effect.id)
-    SETTLE[type(effect)](tx, effect, event.outcome)
+    if not inline.settled(tx, effect, event.outcome):
+        SETTLE[type(effect)](tx, effect, event.outcome)
 
 
 def _reported(tx: Tx, event: Reported) -> None:

@@ -111,6 +111,14 @@ class Limits(Spec):
     """Images and files in one client tool result."""
     max_media_bytes: int = Field(default=5_000_000, ge=0)
     """Size of those together, decoded."""
+    max_artifact_calls: int = Field(default=20, ge=1)
+    """Looks into artifacts in one reply."""
+    max_artifact_result_chars: int = Field(default=100_000, ge=200)
+    """Length of what one look into an artifact brings; longer ones come in pages."""
+    max_artifact_seconds: float = Field(default=10.0, gt=0)
+    """Time for one look into an artifact."""
+    max_artifact_unpacked_bytes: int = Field(default=100_000_000, ge=1_000)
+    """How much a packed file may unpack to before it is not read."""
     max_scratchpad_tasks: int = Field(default=50, ge=1)
     """Tasks on the scratchpad."""
     max_scratchpad_chars: int = Field(default=20_000, ge=100)
@@ -191,6 +199,8 @@ class AgentSpec(Spec):
     """Working data: schema, initial value, what the model may read and write."""
     approval: ApprovalPolicy = ApprovalPolicy()
     """Approval by effect class."""
+    artifact_tools: bool = True
+    """Whether the agent may look into stored results and files with `artifactToolCalls`."""
     plan_mode: PlanMode = "optional"
     """Plan before acting: `required` always, `optional` when the caller asks for it, `off` never."""
     autonomy: Autonomy = "interactive"

@@ -53,6 +53,23 @@ class ReadMessage:
 
 
 @value_object(frozen=True, slots=True)
+class ReadArtifact:
+    """Look into a stored text or file of this run with one of the tools that fit its kind.
+
+    `handle` and `name` are how the model knows it, `artifact_id` is the hash it is stored under.
+    """
+
+    id: str
+    handle: str
+    tool: str
+    params: dict[str, Any]
+    artifact_id: str
+    artifact_kind: str
+    name: str = ""
+    kind: Literal["read_artifact"] = "read_artifact"
+
+
+@value_object(frozen=True, slots=True)
 class KeepValue:
     """Make a value fit for the prompt: one over the cap is stored and comes back as head, tail and size.
 
@@ -150,6 +167,7 @@ Effect: TypeAlias = (
     CallModel
     | RunAction
     | ReadMessage
+    | ReadArtifact
     | KeepValue
     | SetTimer
     | StartRun

@@ -107,4 +107,5 @@ def _end(tx: Tx, status: Status, result: Result) -> None:
     state.unheard = (*state.unheard, *state.asked, *([state.parent_id] if state.parent_id else []))
     state.asked = {}
     state.pending, state.step, state.handler, state.mail, state.notices = {}, None, None, (), ()
+    state.inline, state.claim = (), None
     publish_state(tx)

@@ -118,9 +118,9 @@ def _ask_or_refuse(tx: Tx, call: Call) -> bool:
     """Put the request for a call that needs one; True when the call was refused instead."""
     spec = tx.state.spec
     known = _spec_of(tx.state, call)
-    if known is not None and known.effects == "read" and not _decided(tx):
-        if spec.approval_of(known) != "ask":
-            return False  # the common case: nothing below could say otherwise
+    harmless = known is not None and known.effects == "read" and spec.approval_of(known) != "ask"
+    if harmless and not _decided(tx):
+        return False  # the common case: nothing below could say otherwise
     held = policy.allowed(tx.state, known.effects, name=known.name) if known else None
     if held is not None:
         return _reject(tx, call, policy.CODE, held.message, "policy")

@@ -16,7 +16,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from loopagent.core import limits, policy
 from loopagent.core.abilities import describe_call, possible_children
+from loopagent.core.artifact_calls import artifact_list
 from loopagent.core.envelope import LoopAgentResponse
+from loopagent.core.inline import offered_fields
 from loopagent.core.json_values import compact_json
 from loopagent.core.paths import rules_of
 from loopagent.core.shapes import model_shape, schema_shape, shared_shapes
@@ -181,7 +183,8 @@ def _plan_rules(spec: AgentSpec) -> tuple[str, ...]:
 
 def reply_fields(spec: AgentSpec) -> tuple[str, ...]:
     """Fields of a reply that the agent may use; others are not even named."""
-    return (*ALWAYS, "responseForm") if spec.interactive else ALWAYS
+    asking = ("responseForm",) if spec.interactive else ()
+    return (*ALWAYS, *asking, *offered_fields(spec))
 
 
 def usable_client_tools(spec: AgentSpec) -> tuple[ClientToolSpec, ...]:
@@ -208,12 +211,7 @@ def volatile_message(state: RunState) -> str:
     if state.skills:
         parts["activeSkills"] = [one.name for one in state.skills]
     if state.artifacts:
-        parts["artifacts"] = {
-            one.handle: f"{one.media_type}, {one.chars} bytes"
-            if one.media_type
-            else f"{one.chars} chars"
-            for one in state.artifacts
-        }
+        parts |= artifact_list(state)
     if state.asked:
         parts["asked"] = {key: one.agent for key, one in state.asked.items()}
     parts["left"] = limits.left(state)

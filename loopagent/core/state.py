@@ -111,6 +111,12 @@ class Artifact:
     """Length as text; of an image or file, its size in bytes."""
     media_type: str = ""
     """Of an image or file; empty for a text."""
+    kind: str = "text"
+    """Which tools fit it, by `artifact_kinds.TOOLS`."""
+    name: str = ""
+    """File name, or what else it is called; several of one name are versions."""
+    version: int = 1
+    """Which version of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +128,25 @@ class ActiveSkill:
     by: Literal["user", "model"]
     message: int
     """Number of the message that holds its instructions; it stays in the context for the whole run."""
+
+
+@dataclass(frozen=True, slots=True)
+class InlineCall:
+    """An operation that runs beside the step, and how it ended when that is known."""
+
+    effect: Effect
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """That the task is done; taken when nothing is pending any more."""
+
+    message: str
+    commands: tuple[dict[str, Any], ...] = ()
+    form: dict[str, Any] | None = None
+    by_step: bool = False
+    """The end comes with a step whose reply asked for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +186,10 @@ class RunState:
     plan: PlanState = field(default_factory=PlanState)
     pending: dict[str, Effect] = field(default_factory=dict[str, Effect])
     step: StepInProgress | None = None
+    inline: tuple[InlineCall, ...] = ()
+    """Operations of the last reply that run beside its step, as it asked for them, until the model hears of them."""
+    claim: Claim | None = None
+    """The completion that is about to be taken."""
     mail: tuple[Mail, ...] = ()
     notices: tuple[str, ...] = ()
     """What the engine tells the model at the next turn boundary."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopagent.core import ending, limits, people, plans
+from loopagent.core import ending, inline, limits, people, plans, turns
+from loopagent.core.artifact_kinds import kind_of
 from loopagent.core.changes import commit_payload
-from loopagent.core.completion import missing_for_completion
 from loopagent.core.effects import CallModel
 from loopagent.core.facts import ArtifactCreated, TurnStarted
 from loopagent.core.facts_guards import GuardMistake
@@ -14,7 +14,7 @@ from loopagent.core.gate import issue, learn
 from loopagent.core.outcome import NOT_FAILURES
 from loopagent.core.results import results_text
 from loopagent.core.skills import activate, hear
-from loopagent.core.state import Artifact, StepInProgress
+from loopagent.core.state import Artifact, Claim, StepInProgress
 from loopagent.core.steps import Done, open_step
 
 
@@ -42,6 +42,8 @@ def carry_on(tx: Tx) -> None:
                 return
         elif tx.state.pending:
             return
+        elif tx.state.claim is not None:
+            turns.take_claim(tx, tx.state.claim)
         else:
             _next_turn(tx)
 
@@ -77,9 +79,10 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
     if step.claimed:
         tx.notice(CLAIM_NOT_TAKEN)
     _count_mistake(tx, [one for _, one in step.results.since(0)], done)
-    if done.ends is not None:
-        _complete(tx, done.ends)
-    tx.close_turn("step")
+    if done.ends is None:
+        tx.close_turn("step")
+    else:
+        tx.state.claim = Claim(done.ends, by_step=True)
 
 
 def _tell(tx: Tx, facts: tuple[tuple[str, FactData], ...]) -> None:
@@ -87,21 +90,11 @@ def _tell(tx: Tx, facts: tuple[tuple[str, FactData], ...]) -> None:
         tx.fact(data, key=key)
 
 
-def _complete(tx: Tx, message: str) -> None:
-    """End the run with its step, as the reply that asked for the step wants; the policy must hold all the same."""
-    if tx.state.mail:
-        return
-    missing = missing_for_completion(tx.state)
-    if missing:
-        listed = "\n".join(f"- {one}" for one in missing)
-        tx.notice(f"The run was not ended with this step. Still missing:\n{listed}")
-        return
-    ending.complete(tx, message, [], None)
-
-
 def _drop_leftovers(tx: Tx) -> None:
     """Stop what a finished step no longer waits for, such as the timer beside an answer that came."""
     for effect in list(tx.state.pending.values()):
+        if inline.is_inline(effect):
+            continue
         tx.drop(effect.id)
         tx.take_back(effect)
 
@@ -122,7 +115,9 @@ def _handle(tx: Tx, stored: dict[str, object]) -> str:
     handle = letters(len(tx.state.artifacts))
     media_type = str(stored.get("mediaType", ""))
     chars = int(str(stored["bytes" if media_type else "chars"]))
-    made = Artifact(handle, artifact_id, chars, media_type)
+    name = str(stored.get("name", ""))
+    kind = str(stored.get("kind") or kind_of(media_type, name))
+    made = Artifact(handle, artifact_id, chars, media_type, kind, name)
     tx.state.artifacts = (*tx.state.artifacts, made)
     fact = ArtifactCreated(
         handle=handle,
@@ -175,6 +170,7 @@ def _next_turn(tx: Tx) -> None:
 
 def _hand_over(tx: Tx) -> None:
     """Give the model what waited for the turn boundary: the engine's notices, then one message of a person."""
+    inline.hand_over(tx)
     plans.tell_mode(tx)
     state = tx.state
     if state.notices:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loopagent.core import ending, limits, policy
+from loopagent.core import ending, inline, limits, policy
 from loopagent.core.changes import commit_payload
 from loopagent.core.completion import missing_for_completion
 from loopagent.core.facts import (
@@ -22,11 +22,11 @@ from loopagent.core.params import DECODED
 from loopagent.core.paths import rules_of
 from loopagent.core.payload import PayloadChange, apply_change
 from loopagent.core.problems import Problem
-from loopagent.core.reply import Reading, ReplyRules, read_reply
+from loopagent.core.reply import READ_TOOLS, Reading, ReplyRules, read_reply
 from loopagent.core.scratchpad import Scratchpad
 from loopagent.core.scratchpad import apply as apply_scratchpad
 from loopagent.core.spending import NOTHING
-from loopagent.core.state import StepInProgress
+from loopagent.core.state import Claim, StepInProgress
 from loopagent.core.steps import STEP_TYPES, NextStep, offered
 from loopagent.core.values import changed
 
@@ -37,10 +37,18 @@ if TYPE_CHECKING:
     from loopagent.core.tx import Tx
 
 
-UNSUPPORTED = ("artifactToolCalls", "conversationToolCalls", "memoryWrites")
-BESIDE = frozenset({*UNSUPPORTED, "payloadChangeRequest", "scratchpad"})
+BESIDE = frozenset(
+    {
+        "artifactToolCalls",
+        "conversationToolCalls",
+        "memoryWrites",
+        "payloadChangeRequest",
+        "scratchpad",
+    }
+)
 """Fields of a reply that want something and have nothing to do with its step."""
 COMMANDS = (("automaticCommands", True), ("actionableCommands", False))
+READS_FIRST = "Your question or completion was not taken yet: look at what you asked for first, then say it again."
 
 
 @dataclass
@@ -52,6 +60,7 @@ class Staged:
     payload: PayloadChange | None = None
     scratchpad: Scratchpad | None = None
     step: NextStep | None = None
+    asked: tuple[inline.Asked, ...] = ()
 
 
 def take_reply(tx: Tx, outcome: Outcome) -> None:
@@ -123,11 +132,9 @@ def _stage(state: RunState, reading: Reading) -> Staged:
 
 def _stage_beside(state: RunState, reply: dict[str, Any], staged: Staged) -> None:
     """What may stand beside a step."""
-    for key in UNSUPPORTED:
-        if reply.get(key):
-            staged.problems.append(
-                Problem(key, "this agent has no such tools; leave the field out", "")
-            )
+    staged.asked, problems, warnings = inline.stage(state, reply)
+    staged.problems.extend(problems)
+    staged.warnings.extend(warnings)
     if reply.get("memoryWrites"):
         held = policy.allowed(state, "write", path="memoryWrites")
         staged.problems.extend([held] if held else [])
@@ -230,12 +237,21 @@ def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str
         pad = staged.scratchpad.model_dump(by_alias=True, exclude_none=True)
         tx.fact(ScratchpadChanged(notes=pad["notes"], tasks=list(pad["tasks"])), "model")
     _commands(tx, reply)
+    inline.begin(tx, staged.asked, final=reading.outcome == "complete")
     if reading.outcome == "complete":
-        _claim(tx, reply)
+        tx.state.claim = Claim(
+            str(reply.get("message") or ""),
+            tuple(reply.get("actionableCommands") or ()),
+            reply.get("responseForm"),
+        )
     elif staged.step is not None:
         _begin(tx, reading, staged.step)
-    else:
+    elif reading.reads_first:
+        _postpone(tx)
+    elif reading.nudge:
         _nudge(tx)
+    else:
+        _look(tx, reply)
 
 
 def _commands(tx: Tx, reply: dict[str, Any]) -> None:
@@ -244,18 +260,26 @@ def _commands(tx: Tx, reply: dict[str, Any]) -> None:
             tx.fact(CommandIssued(command=command, automatic=automatic), "model")
 
 
-def _claim(tx: Tx, reply: dict[str, Any]) -> None:
+def take_claim(tx: Tx, claim: Claim) -> None:
     """Take a completion claim when the policy holds and nobody has said anything more."""
+    tx.state.claim = None
+    goes_on = "step" if claim.by_step else "continue"
     if tx.state.mail:
-        tx.close_turn("continue")
+        tx.close_turn(goes_on)
         return
     missing = missing_for_completion(tx.state)
-    message = str(reply.get("message") or "")
     if not missing:
-        ending.complete(
-            tx, message, list(reply.get("actionableCommands") or ()), reply.get("responseForm")
-        )
-        return
+        ending.complete(tx, claim.message, list(claim.commands), claim.form)
+    elif claim.by_step:
+        listed = "\n".join(f"- {one}" for one in missing)
+        tx.notice(f"The run was not ended with this step. Still missing:\n{listed}")
+        tx.close_turn(goes_on)
+    else:
+        _not_done(tx, missing)
+
+
+def _not_done(tx: Tx, missing: list[str]) -> None:
+    """The claim is too early: the model hears why, a bounded number of times."""
     claims = tx.state.counters.claims + 1
     tx.count(claims=claims)
     tx.close_turn("continue")
@@ -307,6 +331,20 @@ def _watch_repetition(tx: Tx, digest: str) -> None:
         tx.notice(
             f"You have asked for exactly the same step {repeats} times in a row. Do something else, or finish."
         )
+
+
+def _postpone(tx: Tx) -> None:
+    """What was asked to be looked up comes first, a bounded number of times; then the claim or question is taken."""
+    tx.count(reads_first=tx.state.counters.reads_first + 1)
+    tx.close_turn("continue")
+    tx.notice(READS_FIRST)
+
+
+def _look(tx: Tx, reply: dict[str, Any]) -> None:
+    """The reply only looks something up."""
+    tx.count(nudges=0)
+    tx.close_turn("continue")
+    _watch_repetition(tx, json_hash({name: reply.get(name) for name in READ_TOOLS}))
 
 
 def _nudge(tx: Tx) -> None:

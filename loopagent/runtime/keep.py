@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from loopagent.core.artifact_kinds import kind_of
 from loopagent.core.results import STORED
 from loopagent.ports import StoredArtifact
 
@@ -61,6 +62,7 @@ def _excerpt(stored: StoredArtifact, text: str, call_id: str, cap_chars: int) ->
     return {
         "artifactId": stored.artifact_id,
         "callId": call_id,
+        "kind": kind_of(stored.media_type),
         "chars": len(text),
         "head": text[:head],
         "tail": text[-(shown - head) :],

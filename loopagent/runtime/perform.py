@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from loopagent.action import Action, ActionContext
 from loopagent.core.abilities import active_skills
-from loopagent.core.effects import CallModel, Effect, KeepValue, ReadMessage, RunAction, SetTimer
+from loopagent.core.effects import (
+    CallModel,
+    Effect,
+    KeepValue,
+    ReadArtifact,
+    ReadMessage,
+    RunAction,
+    SetTimer,
+)
 from loopagent.core.events import Event, Reported, Settled
 from loopagent.core.lineage import place_in_tree
 from loopagent.core.outcome import INTERRUPTED, Outcome
@@ -21,6 +29,7 @@ from loopagent.ports import ChatMessage, Model, ModelRequest, Usage
 from loopagent.redaction import Redactor, StreamRedactor
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask
 from loopagent.runtime.keep import kept
+from loopagent.runtime.looking import Looker
 from loopagent.runtime.partial import MessageStream
 from loopagent.runtime.structured import Schemas
 
@@ -56,6 +65,7 @@ class Performer:
         redactor: Redactor | None = None,
     ) -> None:
         self._store = store
+        self._looker = Looker(store)
         self._bus = bus
         self._invoker = invoker
         self._template = template
@@ -73,6 +83,7 @@ class Performer:
             RunAction: self._run_action,
             ReadMessage: self._read_message,
             KeepValue: self._keep_value,
+            ReadArtifact: self._read_artifact,
             SetTimer: self._set_timer,
         }
 
@@ -237,6 +248,10 @@ class Performer:
                 "no_message", f"There is no message #{effect.number} in this run."
             )
         return Outcome.done({"number": effect.number, "role": found[0].role, "text": found[0].text})
+
+    async def _read_artifact(self, live: Live, effect: ReadArtifact, report: Report) -> Outcome:
+        del report
+        return await self._looker.read(live.run_id, effect, live.state.spec.limits)
 
     async def _keep_value(self, live: Live, effect: KeepValue, report: Report) -> Outcome:
         del report

@@ -271,7 +271,7 @@ def test_media_are_named_by_handle_and_never_shown() -> None:
     assert results(play)[0]["media"] == [
         {"artifact": "A", "name": "view.png", "mediaType": "image/png", "bytes": 1234}
     ]
-    assert '"A":"image/png, 1234 bytes"' in volatile_message(play.state)
+    assert '"A":"view.png, image/png, 1234 bytes"' in volatile_message(play.state)
     assert play.last("artifact.created")["mediaType"] == "image/png"
     assert play.last("client_tool.completed")["media"] == [photo]
 

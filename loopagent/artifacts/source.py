@@ -1,0 +1,170 @@
+"""An artifact as its tools see it: bytes, how large a result may be, and until when there is time."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from loopagent.core.json_values import compact_json
+
+
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""Byte order marks and the encodings they tell of, longer ones first where one begins as another."""
+PROBE_BYTES = 4_096
+"""How much of a text without a mark is looked at to tell UTF-16 from others."""
+MAX_ASCII = 0x7F
+RESERVED_CHARS = 120
+"""Room in a result for what stands around its entries."""
+
+
+class ToolError(Exception):
+    """What was asked for cannot be had; the message is for the model."""
+
+
+class OutOfTimeError(ToolError):
+    """The time for one look is over."""
+
+
+class Params(BaseModel):
+    """Base of the parameters of tools: camelCase, unknown ones refused."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a tool reads.
+
+    Args:
+        content: The bytes as they were stored.
+        kind: Which kind of artifact it is.
+        name: File name, if it has one.
+        max_chars: Length of a result as JSON text.
+        max_bytes: How much a packed file may unpack to.
+        ends_at: When the time is over, by `clock`.
+        clock: Seconds that only grow.
+    """
+
+    content: bytes
+    kind: str = "text"
+    name: str = ""
+    max_chars: int = 100_000
+    max_bytes: int = 100_000_000
+    ends_at: float = float("inf")
+    clock: Callable[[], float] = field(default=monotonic)
+
+    def check_time(self) -> None:
+        """Stop when the time is over.
+
+        Raises:
+            OutOfTimeError: It is.
+        """
+        if self.clock() > self.ends_at:
+            raise OutOfTimeError("this took too long; ask for less of it")
+
+    def text(self) -> str:
+        """The content as text; what is no text in its encoding becomes U+FFFD."""
+        return decoded(self.content)
+
+
+def decoded(content: bytes) -> str:
+    """Bytes as text: by their mark, else UTF-8, else UTF-16 if they look like it, else Windows-1252."""
+    for mark, encoding in MARKS:
+        if content.startswith(mark):
+            return content.decode(encoding, "replace")
+    if (wide := _wide(content[:PROBE_BYTES])) is not None:
+        return content.decode(wide, "replace")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        # A broken place in UTF-8 is more likely than another encoding when much before it was well encoded.
+        if any(one > MAX_ASCII for one in content[: error.start]):
+            return content.decode("utf-8", "replace")
+        return content.decode("cp1252", "replace")
+
+
+def _wide(probe: bytes) -> str | None:
+    """UTF-16 without a mark has a zero byte in most pairs, always on the same side."""
+    pairs = len(probe) // 2
+    if not pairs:
+        return None
+    even, odd = probe[0::2].count(0), probe[1::2].count(0)
+    if odd * 2 > pairs and not even:
+        return "utf-16-le"
+    if even * 2 > pairs and not odd:
+        return "utf-16-be"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A stretch of entries. `next` is the position of the first one that is not in it, None at the end."""
+
+    entries: list[Any]
+    start: int
+    next: int | None
+
+    def told(self, name: str, **more: Any) -> dict[str, Any]:
+        """As a result; `next` only where there is more."""
+        body = {**more, "start": self.start, name: self.entries}
+        return body if self.next is None else {**body, "next": self.next}
+
+
+def page(source: Source, entries: Sequence[Any], start: int, count: int, *, room: int = 0) -> Page:
+    """As many entries from `start` on as were asked for and as fit.
+
+    Args:
+        source: Bounds the result.
+        entries: All of them; made to JSON one by one.
+        start: Position of the first one, from 0.
+        count: Most of them.
+        room: Characters that the result needs for other things.
+    """
+    return _fill(source, entries, range(start, min(len(entries), start + count)), start, room)
+
+
+def _fill(source: Source, entries: Sequence[Any], wanted: range, start: int, room: int) -> Page:
+    left = source.max_chars - RESERVED_CHARS - room
+    taken: list[Any] = []
+    for position in wanted:
+        one = entries[position]
+        size = len(compact_json(one)) + 1
+        if size > left:
+            if taken:
+                return Page(taken, start, position)
+            after = position + 1
+            cut = shortened(one, left)
+            return Page([cut], start, after if after < len(entries) else None)
+        left -= size
+        taken.append(one)
+        if not len(taken) % 1_000:
+            source.check_time()
+    end = max(wanted.stop, start)
+    return Page(taken, start, end if end < len(entries) else None)
+
+
+def shortened(value: Any, chars: int) -> dict[str, Any]:
+    """An entry that is too long by itself: its beginning, and how long it is."""
+    text = value if isinstance(value, str) else compact_json(value)
+    shown = text[: max(0, chars - 60)]
+    while shown and len(compact_json(shown)) > chars - 60:  # escapes make it longer than it looks
+        shown = shown[: len(shown) * 3 // 4]
+    return {"cut": shown, "chars": len(text)}
+
+
+class NoParams(Params):
+    """A tool without parameters."""

@@ -1,0 +1,123 @@
+"""`artifactToolCalls`: looking into stored texts and files without loading them whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loopagent.core.artifact_kinds import TOOLS
+from loopagent.core.effects import ReadArtifact
+from loopagent.core.facts_artifacts import ArtifactRead
+from loopagent.core.inline_operation import Entry, Operation
+from loopagent.core.outcome import Outcome
+from loopagent.core.problems import Problem, shorten
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.state import Artifact, RunState
+
+
+MAX_LISTED = 30
+"""Most handles that an error names."""
+
+
+class ArtifactCalls(Operation[ReadArtifact]):
+    """Calls of the tools that fit an artifact's type. A call that names no artifact fails alone."""
+
+    field = "artifactToolCalls"
+    key = "artifact"
+
+    def offered(self, spec: AgentSpec) -> bool:
+        """The agent's setting `artifactTools`."""
+        return spec.artifact_tools
+
+    def check(
+        self, run: RunState, entries: Sequence[Entry], path: str
+    ) -> tuple[list[Entry], list[Problem], list[str]]:
+        """Only their number can be wrong; everything else is an outcome of its own."""
+        most = run.spec.limits.max_artifact_calls
+        if len(entries) > most:
+            return [], [Problem(path, f"at most {most} calls in one reply", str(len(entries)))], []
+        warnings = [
+            f"{path}[{number}].artifactId: {shorten(one['artifactId'])} read as {found.handle}"
+            for number, one in enumerate(entries)
+            if (found := find(run.artifacts, one["artifactId"]))
+            and found.handle != one["artifactId"]
+        ]
+        return list(entries), [], warnings
+
+    def effects(self, run: RunState, entries: Sequence[Entry]) -> tuple[ReadArtifact, ...]:
+        """One read for each call."""
+        return tuple(self._effect(run, number, one) for number, one in enumerate(entries))
+
+    def _effect(self, run: RunState, number: int, entry: Entry) -> ReadArtifact:
+        found = find(run.artifacts, entry["artifactId"])
+        return ReadArtifact(
+            self.inline_id(run, number),
+            handle=found.handle if found else str(entry["artifactId"]),
+            tool=entry["tool"],
+            params=entry.get("input") or {},
+            artifact_id=found.artifact_id if found else "",
+            artifact_kind=found.kind if found else "",
+            name=found.name if found else "",
+        )
+
+    def answered(self, run: RunState, effect: ReadArtifact) -> Outcome | None:
+        """An unknown artifact, or a tool that does not fit it, needs no reading."""
+        if not effect.artifact_id:
+            there = ", ".join(one.handle for one in run.artifacts[-MAX_LISTED:])
+            what = f"there are {there}" if there else "there are none in this run"
+            return Outcome.failed("no_artifact", f"No artifact {shorten(effect.handle)}; {what}.")
+        tools = TOOLS[effect.artifact_kind]
+        if effect.tool in tools:
+            return None
+        fitting = ", ".join(tools)
+        text = f"No tool {shorten(effect.tool)} for {effect.handle}; it has {fitting}."
+        return Outcome.failed("no_tool", text)
+
+    def entry(self, effect: ReadArtifact, outcome: Outcome) -> Entry:
+        """Which artifact and tool, and what was found."""
+        told: Entry = {"artifact": effect.handle, "tool": effect.tool, "ok": outcome.ok}
+        if outcome.ok:
+            return {**told, "result": outcome.value}
+        return {**told, "error": outcome.error.public() if outcome.error else None}
+
+    def fact(self, effect: ReadArtifact, outcome: Outcome) -> ArtifactRead:
+        """That it was looked into; never what was found."""
+        error = outcome.error.public() if outcome.error else None
+        return ArtifactRead(handle=effect.handle, tool=effect.tool, ok=outcome.ok, error=error)
+
+
+def artifact_list(run: RunState) -> dict[str, Any]:
+    """What the prompt says of the artifacts: name, type and size of each, and the tools of the kinds there are."""
+    listed: dict[str, Any] = {"artifacts": {one.handle: _described(one) for one in run.artifacts}}
+    if run.spec.artifact_tools:
+        listed["artifactTools"] = {
+            kind: " ".join(f"{name}({params})" for name, params in TOOLS[kind].items())
+            for kind in dict.fromkeys(one.kind for one in run.artifacts)
+        }
+    return listed
+
+
+def _described(artifact: Artifact) -> str:
+    size = f"{artifact.chars} {'bytes' if artifact.media_type else 'chars'}"
+    version = f"version {artifact.version}" if artifact.version > 1 else ""
+    parts = (artifact.name, version, artifact.media_type or artifact.kind, size)
+    return ", ".join(one for one in parts if one)
+
+
+def find(artifacts: Sequence[Artifact], wanted: Any) -> Artifact | None:
+    """The artifact of a handle, else the newest of a name, else the only one there is.
+
+    Source: order of the look-up from protocol reference, section 10.2.
+    """
+    text = str(wanted).strip()
+    for one in artifacts:
+        if one.handle == text.upper():
+            return one
+    named = [one for one in artifacts if one.name and one.name.lower() == text.lower()]
+    if named:
+        return named[-1]
+    return artifacts[0] if len(artifacts) == 1 else None

@@ -1,0 +1,66 @@
+"""Looking into artifacts beside the loop: in a thread, for a bounded time."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from loopagent.artifacts import look
+from loopagent.artifacts.source import Source
+from loopagent.core.outcome import Outcome
+from loopagent.runtime.threads import BusyError, Threads
+
+
+if TYPE_CHECKING:
+    from loopagent.core.agent_spec import Limits
+    from loopagent.core.effects import ReadArtifact
+    from loopagent.ports import Store
+
+
+MAX_THREADS = 4
+"""Looks that go on side by side in one process."""
+MAX_STUCK = 16
+"""Looks that took too long and still go on before no further one is begun."""
+GRACE_SECONDS = 1.0
+"""How long a look that was told to stop may still take."""
+
+
+class Looker:
+    """Performs `ReadArtifact` for all runs of a process."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._threads: Threads | None = None
+
+    async def read(self, run_id: str, effect: ReadArtifact, limits: Limits) -> Outcome:
+        """Fetch the artifact, which must be the run's own, and use the tool on it."""
+        stored = await self._store.artifact(run_id, effect.artifact_id)
+        if stored is None:
+            return Outcome.failed("no_artifact", f"{effect.handle} is not kept any more.")
+        seconds = limits.max_artifact_seconds
+        source = Source(
+            stored.content,
+            kind=effect.artifact_kind,
+            name=effect.name,
+            max_chars=limits.max_artifact_result_chars,
+            max_bytes=limits.max_artifact_unpacked_bytes,
+            ends_at=monotonic() + seconds,
+        )
+        if self._threads is None:
+            self._threads = Threads(MAX_THREADS, MAX_STUCK)
+        loop_ends_at = asyncio.get_running_loop().time() + seconds + GRACE_SECONDS
+        call = partial(look, source, effect.tool, effect.params)
+        try:
+            work = await self._threads.start(call, ends_at=loop_ends_at)
+        except BusyError as error:
+            return Outcome.failed("busy", f"Artifacts cannot be read now: {error}.")
+        try:
+            await asyncio.wait((work.result,), timeout=seconds + GRACE_SECONDS)
+        finally:
+            if not work.result.done():
+                await work.give_up()
+        if work.result.done() and (outcome := work.result.result()) is not None:
+            return outcome
+        return Outcome.failed("timeout", f"It took more than {seconds:g} s; ask for less of it.")
