@@ -17,20 +17,22 @@ from typing import Any, Self
 from loopagent import resources
 from loopagent.agent import Agent
 from loopagent.clients import ToolAnswer, answer_call, with_client_tools
-from loopagent.core.agent_spec import AgentSpec
+from loopagent.conversations import Conversations, OnBusy
 from loopagent.core.client_tool_spec import ClientToolSpec
 from loopagent.core.events import CancelRequested, Delivery, Event, MessagePosted
 from loopagent.core.plan_state import Mode
 from loopagent.core.state import RunState
 from loopagent.core.text import clean_text
-from loopagent.errors import ConfigError, RequestError
+from loopagent.errors import RequestError
 from loopagent.intake import (
     DEFAULT_MODEL_VARIABLE,
     answer_of,
     check_open,
     choose_model,
     mode_change,
+    new_run,
     settled,
+    usable_model,
     with_limits,
     with_plan_mode,
 )
@@ -113,6 +115,7 @@ class App:
             model_of=self._registry.child_model,
             clock=clock,
         )
+        self.conversations = Conversations(self.store, self.engine, clock)
         self._background: list[asyncio.Task[None]] = []
         self.closing = False
 
@@ -161,6 +164,9 @@ class App:
         client_tools: Iterable[ClientToolSpec | Mapping[str, Any] | str] | None = None,
         client: str = "",
         plan_mode: bool | None = None,
+        conversation: str | None = None,
+        user: str = "",
+        on_busy: OnBusy = "reject",
         by: str = "client",
     ) -> RunView:
         """Start a run.
@@ -175,26 +181,31 @@ class App:
             client_tools: Tools that the client of this run carries out, beside the agent's.
             client: Fingerprint of the client that alone may answer them, see `clients.fingerprint`; empty for any.
             plan_mode: Whether a person must approve a plan before anything changes; None as the agent says.
+            conversation: Id of the user's conversation to continue, or to begin.
+            user: Who the run is for; users never see anything of each other.
+            on_busy: What to do when a run of the conversation has not ended, see `Conversations.begin`.
             by: Who starts it.
 
         Raises:
             RequestError: `unknown_agent`, `invalid_message`, `invalid_payload`, `no_model`, `model_override`,
-                `invalid_limits`, `invalid_client_tools`, `plan_mode`.
+                `invalid_limits`, `invalid_client_tools`, `plan_mode`, `invalid_conversation`, `invalid_user`,
+                `conversation_busy` (409).
         """
         known = self._registry.agent(agent)
         spec = with_plan_mode(with_limits(known.spec, limits), plan_mode)
         spec = with_client_tools(spec, client_tools, client)
-        run_id = f"run_{token_hex(8)}"
-        state = RunState(
-            id=run_id,
-            root_id=run_id,
-            spec=spec,
+        name = choose_model(spec, model, self._default_model, known.model_object)
+        state = new_run(
+            spec,
+            usable_model(name, self._performer.open),
+            checked_payload(known, payload),
+            user=user,
+            conversation=conversation or "",
             client=client,
-            model=self._choose_model(spec, model),
-            payload=checked_payload(known, payload),
         )
-        await self.engine.create(state, checked_message(message, spec), by=by, metadata=metadata)
-        return await self.get(run_id)
+        task = checked_message(message, spec)
+        await self.conversations.begin(state, task, by=by, metadata=metadata, on_busy=on_busy)
+        return await self.get(state.id)
 
     async def answer(
         self,
@@ -383,14 +394,3 @@ class App:
     ) -> tuple[list[RequestRow], str | None]:
         """A page of requests to people, oldest first, and the next cursor."""
         return await self.store.requests(status=status, run_id=run_id, cursor=cursor, limit=limit)
-
-    # ------------------------------------------------------------------ what the engine asks for
-
-    def _choose_model(self, spec: AgentSpec, wanted: str | None) -> str:
-        name = choose_model(spec, wanted, self._default_model, self.agents[spec.name].model_object)
-        try:
-            if not name.startswith("object:"):
-                self._performer.open(name)
-        except ConfigError as error:
-            raise RequestError("no_model", str(error)) from error
-        return name

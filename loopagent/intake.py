@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from secrets import token_hex
+from typing import Any, cast
 
 from loopagent.agent import Agent
 from loopagent.core.agent_spec import AgentSpec
@@ -18,7 +19,7 @@ from loopagent.core.problems import Problem
 from loopagent.core.schema_check import schema_problems
 from loopagent.core.state import RunState
 from loopagent.core.text import clean_json, clean_text
-from loopagent.errors import RequestError
+from loopagent.errors import ConfigError, RequestError
 from loopagent.ports import RequestRow
 
 
@@ -47,6 +48,35 @@ def choose_model(spec: AgentSpec, wanted: str | None, default: str | None, given
         where = f"set `model` in its definition, pass one, or set {DEFAULT_MODEL_VARIABLE}"
         raise RequestError("no_model", f"Agent {spec.name!r} names no model: {where}.")
     return name
+
+
+def usable_model(name: str, open_model: Callable[[str], object]) -> str:
+    """The name of a model that was looked for and found; `object:…` is one that the agent was made with.
+
+    Raises:
+        RequestError: `no_model`.
+    """
+    try:
+        if not name.startswith("object:"):
+            open_model(name)
+    except ConfigError as error:
+        raise RequestError("no_model", str(error)) from error
+    return name
+
+
+def new_run(spec: AgentSpec, model: str, payload: Any, **whose: str) -> RunState:
+    """A run before anything happened in it.
+
+    Args:
+        spec: Its pinned definition.
+        model: `provider:model` that answers.
+        payload: What it starts with.
+        **whose: `user`, `conversation` and `client` of `RunState`.
+    """
+    run_id = f"run_{token_hex(8)}"
+    return RunState(
+        id=run_id, root_id=run_id, spec=spec, model=model, payload=payload, **cast("Any", whose)
+    )
 
 
 def with_limits(spec: AgentSpec, limits: dict[str, Any] | None) -> AgentSpec:

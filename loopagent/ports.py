@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from loopagent.conversation_port import ConversationStore
 from loopagent.core.dialect_writer import Dialect
 from loopagent.core.events import Event
 from loopagent.core.facts import Fact
@@ -212,7 +213,7 @@ class RememberedAnswer:
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
-class Store(Protocol):
+class Store(ConversationStore, Protocol):
     """Keeps runs. Every method is one transaction; all raise `StoreError` when the store itself fails."""
 
     async def open(self) -> None:
@@ -226,8 +227,12 @@ class Store(Protocol):
     async def create(self, commit: Commit, *, metadata: dict[str, Any] | None = None) -> int:
         """Add a run with its first transition and pinned spec; returns the first event's `seq` (1 for a root run).
 
+        One that continues a conversation creates it where the user has none of this id.
+
         Raises:
             ConflictError: A run of this id exists.
+            RequestError: `conversation_busy` (409), another run of its conversation has not ended and this one
+                does not wait for it.
         """
         ...
 
@@ -294,7 +299,10 @@ class Store(Protocol):
         ...
 
     async def unfinished(self) -> list[str]:
-        """Ids of runs that have work a worker must do (not ended, not only waiting for people)."""
+        """Ids of runs that have work a worker must do (not ended, not only waiting for people).
+
+        A run that waits in a conversation in which no earlier one goes on any more has: to be let in.
+        """
         ...
 
     async def claim(self, run_id: str, owner: str, *, now: float, lease_seconds: float) -> bool:

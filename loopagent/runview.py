@@ -52,6 +52,8 @@ class RunView:
             "parentRunId": state.parent_id,
             "children": children_of(state),
             "agent": state.spec.name,
+            "user": state.user or None,
+            "conversationId": state.conversation or None,
             "model": state.model,
             "status": state.status,
             "state": self.loop.public(),

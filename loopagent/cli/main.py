@@ -12,9 +12,11 @@ import typer
 from loopagent import logs, resources
 from loopagent.app import App
 from loopagent.cli import decide, manage, scenarios, tools
+from loopagent.cli.conversations import conversations
 from loopagent.cli.output import out
 from loopagent.cli.session import Output, drive, run_async, terminal_answerer
 from loopagent.cli.skills import skills
+from loopagent.conversations import OnBusy
 from loopagent.errors import ConfigError
 from loopagent.project import Project, load_project
 
@@ -28,6 +30,7 @@ cli = typer.Typer(
 )
 cli.add_typer(manage.runs, name="runs")
 cli.add_typer(decide.requests, name="requests")
+cli.add_typer(conversations, name="conversations")
 cli.add_typer(tools.agents, name="agents")
 cli.add_typer(skills, name="skills")
 cli.add_typer(tools.schemas, name="schemas")
@@ -36,6 +39,15 @@ cli.command("test")(scenarios.run_scenarios)
 ProjectDir = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
 Database = Annotated[
     str | None, typer.Option("--db", help="Where runs are kept: a file or a store URL.")
+]
+
+Conversation = Annotated[
+    str | None, typer.Option(help="Id of the conversation to continue, or to begin.")
+]
+User = Annotated[str, typer.Option(help="Who the run is for.")]
+Busy = Annotated[
+    OnBusy,
+    typer.Option(help="When another run of the conversation has not ended."),
 ]
 
 
@@ -67,6 +79,9 @@ def run(
     max_seconds: Annotated[
         float | None, typer.Option(help="Working time the run may take.")
     ] = None,
+    conversation: Conversation = None,
+    user: User = "",
+    on_busy: Busy = "reject",
 ) -> None:
     """Run an agent to its end, or to its first question when nobody is at the terminal."""
     loaded = load_project(project)
@@ -74,12 +89,12 @@ def run(
     start = _payload(payload, set_ or [])
     task = sys.stdin.read() if message == "-" else message
     limits = None if max_seconds is None else {"maxSeconds": max_seconds}
+    asked: dict[str, Any] = {"model": model, "limits": limits, "plan_mode": plan}
+    asked |= {"conversation": conversation, "user": user, "on_busy": on_busy}
 
     async def work() -> int:
         async with open_app(loaded, db, recover=False) as app:
-            view = await app.start(
-                agent, task, payload=start, model=model, limits=limits, plan_mode=plan
-            )
+            view = await app.start(agent, task, payload=start, **asked)
             return await drive(
                 app, view, output=output, answer=None if as_json else terminal_answerer()
             )

@@ -79,7 +79,7 @@ def list_runs(
                 one.status,
                 one.state,
                 str(one.turn),
-                _ago(one.updated_at),
+                ago(one.updated_at),
                 short(one.title, 50),
             )
             for one in rows
@@ -246,7 +246,8 @@ def _note_turn(turns: dict[int, dict[str, Any]], event: dict[str, Any]) -> None:
         turns[turn] |= {"outcome": data["outcome"]}
 
 
-def _ago(at: float) -> str:
+def ago(at: float) -> str:
+    """How long ago a moment was, in words; `at` is in seconds since the epoch."""
     seconds = max(0, int(time.time() - at))
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:

@@ -12,8 +12,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 from loopagent.core import client_calls, ending, family, inline, plans, sub_agents, turns
+from loopagent.core.conversation import QUEUED
 from loopagent.core.effects import (
     AskHuman,
+    AwaitConversation,
     CallClientTool,
     CallModel,
     CancelEffect,
@@ -84,13 +86,24 @@ def _started(tx: Tx, event: Started) -> None:
         message=event.message,
     )
     tx.fact(created, _by(event.by))
+    if event.queued:
+        tx.issue(AwaitConversation(QUEUED, event.message, event.by))
+    else:
+        _begin(tx, event.message, event.context, event.by)
+
+
+def _begin(tx: Tx, message: str, context: str, by: str) -> None:
     tx.fact(RunStarted())
-    if event.context:
-        tx.say("user", "context", event.context)
-    if state.parent_id is None:
-        hear(tx, "task", event.message, by=_by(event.by))
+    if context:
+        tx.say("user", "context", context)
+    if tx.state.parent_id is None:
+        hear(tx, "task", message, by=_by(by))
     else:  # a parent's model wrote it, which must not pass for a person
-        tx.say("user", "task", event.message)
+        tx.say("user", "task", message)
+
+
+def _let_in(tx: Tx, effect: AwaitConversation, outcome: Outcome) -> None:
+    _begin(tx, effect.message, str(outcome.value or ""), effect.by)
 
 
 def _settled(tx: Tx, event: Settled) -> None:
@@ -251,6 +264,7 @@ SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
     StartRun: sub_agents.settled,
     AskHuman: _answered,
     CallClientTool: client_calls.answered,
+    AwaitConversation: _let_in,
 }
 ANSWERED: dict[str, Callable[[Tx, AskHuman, dict[str, Any]], None]] = {
     "approval": _approval_answered,

@@ -145,6 +145,8 @@ class Limits(Spec):
     """Replies in a row that neither complete nor go on."""
     max_claims: int = Field(default=3, ge=1)
     """Completion claims in a row that the completion policy refuses."""
+    max_history_tokens: int = Field(default=8_000, ge=0)
+    """About how many tokens of earlier messages a run that continues a conversation is shown at its start."""
     max_active_skills: int = Field(default=20, ge=0)
     """Skills that may become active in one run; their instructions stay in its context."""
     max_reads_first: int = Field(default=3, ge=0)
@@ -211,6 +213,8 @@ class AgentSpec(Spec):
     """Every bound of a run."""
     completion: Completion = Completion()
     """When a completion claim is accepted."""
+    conversation_tools: bool | None = None
+    """Whether replies may read the conversation; null: in runs that continue one."""
 
     @field_validator("client_tools")
     @classmethod

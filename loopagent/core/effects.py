@@ -155,6 +155,19 @@ class CallClientTool:
 
 
 @value_object(frozen=True, slots=True)
+class AwaitConversation:
+    """Wait until no earlier run of the conversation is active; then the run begins with its `message`.
+
+    Settled from outside, with what was said in the conversation by then as `context`.
+    """
+
+    id: str
+    message: str
+    by: str
+    kind: Literal["await_conversation"] = "await_conversation"
+
+
+@value_object(frozen=True, slots=True)
 class CancelEffect:
     """Stop work on another effect; its outcome, should one still come, is ignored."""
 
@@ -173,6 +186,7 @@ Effect: TypeAlias = (
     | StartRun
     | AskHuman
     | CallClientTool
+    | AwaitConversation
     | CancelEffect
 )
 
@@ -182,4 +196,6 @@ EXTERNAL = (AskHuman, CallClientTool)
 
 def is_outside(effect: Effect) -> bool:
     """Whether an effect is settled from outside the run, so that nobody has to do anything for it now."""
-    return isinstance(effect, EXTERNAL) or (isinstance(effect, StartRun) and effect.started)
+    return isinstance(effect, (*EXTERNAL, AwaitConversation)) or (
+        isinstance(effect, StartRun) and effect.started
+    )

@@ -24,7 +24,10 @@ class Started:
     at: float
     by: str = "client"
     context: str = ""
-    """What the run is shown before its task: for a child, its parent's conversation as far as it may see it."""
+    """What the run is shown before its task: what was said in its conversation before, and for a child, its parent's
+    conversation as far as it may see it."""
+    queued: bool = False
+    """It begins only when the runs of its conversation before it have ended."""
     kind: Literal["started"] = "started"
 
 

@@ -168,6 +168,7 @@ def child_state(parent: RunState, effect: StartRun, model: str) -> RunState | No
         payload=effect.payload,
         ancestors=_ancestors(parent),
         serves=effect.id,
+        user=parent.user,
         client=parent.client,
         asks_parent=sub.questions == "parent",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from loopagent.core.conversation import QUEUED
 from loopagent.core.effects import AskHuman, CallClientTool
 from loopagent.core.facts import RunResumed, RunStateChanged, RunWaiting
 from loopagent.core.people import agents, request_id
@@ -55,7 +56,7 @@ def loop_state(state: RunState) -> LoopState:
         reason = state.result.reason if state.result else state.status
         return LoopState("idle", reason)
     if not state.waiting:
-        return LoopState("running")
+        return LoopState("queued" if QUEUED in state.pending else "running")
     first = open_requests(state)[0]
     return LoopState(state_of_ask(first), None, ask_public(state, first))
 

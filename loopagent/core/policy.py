@@ -32,6 +32,7 @@ CLASSES: Final[tuple[EffectClass, ...]] = ("read", "write", "external", "irrever
 INWARD: Final = frozenset(
     {
         "call_model",
+        "await_conversation",
         "ask_human",
         "read_message",
         "read_artifact",

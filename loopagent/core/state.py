@@ -176,6 +176,10 @@ class RunState:
     schema_version: int = SCHEMA_VERSION
     root_id: str = ""
     parent_id: str | None = None
+    user: str = ""
+    """Who the run is for; what is kept for one user is never shown to another. Empty: nobody in particular."""
+    conversation: str = ""
+    """Id of the user's conversation that the run continues; empty for none, and for the runs of sub-agents."""
     client: str = ""
     """Fingerprint of the client that alone may answer calls of client tools; empty: whoever may use the API."""
     status: Status = "running"

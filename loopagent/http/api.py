@@ -12,6 +12,7 @@ from loopagent.http import (
     problems,
     routes_agents,
     routes_client_tools,
+    routes_conversations,
     routes_requests,
     routes_runs,
 )
@@ -53,7 +54,13 @@ def create_api(
     )
     api.state.app = app
     problems.install(api)
-    for routes in (routes_runs, routes_requests, routes_client_tools, routes_agents):
+    for routes in (
+        routes_runs,
+        routes_requests,
+        routes_client_tools,
+        routes_conversations,
+        routes_agents,
+    ):
         api.include_router(routes.router, prefix="/api/v1")
     api.include_router(routes_agents.health)
     _describe(api)

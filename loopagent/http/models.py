@@ -49,6 +49,12 @@ class NewRun(Body):
     """Tools that this client carries out; one replaces the agent's of the same name."""
     plan_mode: bool | None = None
     """True: a person must approve a plan before anything changes. Null: as the agent says."""
+    conversation_id: str | None = Field(default=None, max_length=200)
+    """The user's conversation to continue, or to begin."""
+    user: str = Field(default="", max_length=200)
+    """Who the run is for; users never see anything of each other."""
+    on_busy: Literal["reject", "enqueue", "interrupt"] = "reject"
+    """When another run of the conversation has not ended: 409, wait for its end, or cancel it."""
     metadata: dict[str, JsonValue] | None = None
     """Anything to find the run by; never shown to a model."""
 
@@ -162,7 +168,14 @@ class LoopStateView(View):
     """What a run is doing."""
 
     state: Literal[
-        "running", "streaming", "interactive", "followup", "client_tool", "idle", "resumable"
+        "queued",
+        "running",
+        "streaming",
+        "interactive",
+        "followup",
+        "client_tool",
+        "idle",
+        "resumable",
     ]
     reason: str | None = None
     """Why it is idle."""
@@ -219,6 +232,9 @@ class RunDetail(View):
     children: list[str] = []
     """Child runs that it waits for."""
     agent: str
+    user: str | None = None
+    conversation_id: str | None = None
+    """The user's conversation that the run continues."""
     model: str
     status: Literal["running", "completed", "failed", "cancelled"]
     state: LoopStateView
@@ -305,31 +321,6 @@ class RequestPage(View):
 
     requests: list[RequestDetail]
     next_cursor: str | None = None
-
-
-class EventView(View):
-    """One public event."""
-
-    seq: int
-    id: str
-    run_id: str
-    root_run_id: str
-    parent_run_id: str | None = None
-    turn: int | None = None
-    path: str | None = None
-    ts: float
-    """Seconds since the epoch."""
-    type: str
-    decided_by: Literal["model", "engine", "human", "policy", "client"]
-    data: dict[str, JsonValue]
-
-
-class EventPage(View):
-    """Events in order."""
-
-    events: list[EventView]
-    next_after: int
-    """Pass as `after` for the next page."""
 
 
 class AgentSummary(View):

@@ -12,8 +12,6 @@ from loopagent.clients import fingerprint
 from loopagent.errors import RequestError
 from loopagent.http.models import (
     CancelRun,
-    EventPage,
-    EventView,
     LoopStateView,
     NewMessage,
     NewMode,
@@ -24,6 +22,7 @@ from loopagent.http.models import (
     RunSummary,
     listed,
 )
+from loopagent.http.models_events import EventPage, EventView
 from loopagent.http.problems import responses
 from loopagent.http.sse import HEADERS, position, stream
 from loopagent.runview import RunView
@@ -64,7 +63,7 @@ Session = Annotated[
 router = APIRouter(tags=["runs"])
 
 
-@router.post("/runs", status_code=201, responses=responses(400, 401, 404, 413, 422, 503))
+@router.post("/runs", status_code=201, responses=responses(400, 401, 404, 409, 413, 422, 503))
 async def create_run(
     app: Host,
     body: NewRun,
@@ -91,7 +90,7 @@ async def create_run(
             "description": "The run's events.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         },
-        **responses(400, 401, 404, 413, 422, 503),
+        **responses(400, 401, 404, 409, 413, 422, 503),
     },
 )
 async def create_and_stream(app: Host, body: NewRun, session: Session = "") -> StreamingResponse:
@@ -255,6 +254,9 @@ async def _start(app: App, body: NewRun, session: str) -> RunView:
         model=body.model,
         limits=body.limits,
         plan_mode=body.plan_mode,
+        conversation=body.conversation_id,
+        user=body.user,
+        on_busy=body.on_busy,
         metadata=body.metadata,
         client_tools=body.client_tools,
         client=fingerprint(session),

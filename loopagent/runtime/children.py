@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopagent.core.child_messages import parent_context
+from loopagent.core.conversation import QUEUED
 from loopagent.core.events import CancelRequested, Event, MessagePosted, Reported, Settled
 from loopagent.core.lineage import (
     News,
@@ -26,6 +27,7 @@ from loopagent.core.spending import Ancestor, Spent
 from loopagent.core.state import RunState
 from loopagent.errors import ConflictError, LoopAgentError, RequestError
 from loopagent.logs import log
+from loopagent.runtime.line import Line
 
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class Children:
         self._model_of = model_of
         self._clock = clock
         self._budgets = Budgets()
+        self.line = Line(engine, store, clock)
         self._telling: dict[str, asyncio.Task[None]] = {}
 
     async def start(self, live: Live, work: StartRun) -> Outcome | None:
@@ -118,6 +121,8 @@ class Children:
     def committed(self, live: Live) -> None:
         """Look at a run that was just committed: what it spent, and whom it has to tell what."""
         self._budgets.note(live.state)
+        if live.state.conversation and live.state.ended and not self._engine.closing:
+            self.line.ended(live.state)
         if live.state.unheard and live.run_id not in self._telling and not self._engine.closing:
             task = asyncio.create_task(self._tell(live), name=f"{live.run_id}/tell")
             self._telling[live.run_id] = task
@@ -157,9 +162,13 @@ class Children:
         """Look at a run that is taken up: it may have something to tell, or nobody may need it any more.
 
         Returns:
-            True for a child whose parent has gone on without it; it was stopped.
+            True for a child whose parent has gone on without it, which was stopped; and for a run that waits for
+            those before it in its conversation, which was let in if none goes on any more.
         """
         state = live.state
+        if QUEUED in state.pending:
+            await self.line.let_in(state)
+            return True
         if state.parent_id is not None and not state.ended:
             parent = await self._store.load(state.parent_id)
             if parent is None or not _needs(parent.state, state):
@@ -189,6 +198,7 @@ class Children:
 
     async def aclose(self) -> None:
         """Stop telling; what is untold is told by the next process."""
+        await self.line.aclose()
         tasks = list(self._telling.values())
         for task in tasks:
             task.cancel()

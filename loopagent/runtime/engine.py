@@ -70,13 +70,13 @@ class Engine:
         by: str,
         metadata: dict[str, Any] | None = None,
         context: str = "",
+        queued: bool = False,
     ) -> None:
-        """Create a run with its task, and what it is shown before, and start working on it."""
+        """Create a run with its task, and what it is shown before, and start working on it unless it is to wait."""
         if self.closing:
-            raise RequestError(
-                "shutting_down", "The server is shutting down.", status=503, retryable=True
-            )
-        started = Started(message, self._clock(), by, context)
+            text = "The server is shutting down."
+            raise RequestError("shutting_down", text, status=503, retryable=True)
+        started = Started(message, self._clock(), by, context, queued)
         transition = advance(state, started)
         commit = Commit(
             transition.state, 0, started.at, (started,), transition.facts, transition.messages
@@ -88,6 +88,7 @@ class Engine:
         self._children.committed(live)
         async with live.lock:
             await self._dispatch(live, transition.effects)
+        self._forget_if_resting(live)
 
     async def deliver(self, run_id: str, decide: Callable[[RunState], Sequence[Event]]) -> RunState:
         """Bring events from outside to a run.

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 from loopagent.core.state import Message
 from loopagent.ports import LogEntry, RequestRow, RunRow, Snapshot, StoredArtifact
 from loopagent.stores import records
+from loopagent.stores.memory_conversations import MemoryConversations
 
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from loopagent.conversation_port import ConversationRow
+    from loopagent.core.conversation import Said
     from loopagent.core.state import RunState
     from loopagent.ports import Commit, RememberedAnswer
 
@@ -64,6 +67,7 @@ class MemoryStore:
         self._requests: dict[str, _Request] = {}
         self._answers: dict[str, tuple[float, RememberedAnswer]] = {}
         self._last_key = 0
+        self._talks = MemoryConversations()
 
     async def open(self) -> None:
         """Nothing to make ready."""
@@ -81,6 +85,7 @@ class MemoryStore:
         root_id = records.root_of(state)
         root = None if root_id == state.id else self._get(root_id)
         about = records.plain(metadata or {})
+        self._talks.enter(commit)
         run = _Run(self._next_key(), state, records.title(commit), commit.at, about)
         run.root = root or run
         first_seq = self._append(run, commit)
@@ -106,6 +111,7 @@ class MemoryStore:
         run.entries.append(entry)
         root.timeline.append((entry, run))
         run.messages.extend(commit.messages)
+        self._talks.add(commit)
         for change in changes:
             self._change_request(run, change, commit.at)
         return first_seq
@@ -179,6 +185,35 @@ class MemoryStore:
         self._requests = {
             key: one for key, one in self._requests.items() if one.row.run_id not in ids
         }
+        self._talks.forget_runs(ids)
+        return True
+
+    # ------------------------------------------------------------------ conversations
+
+    async def conversations(
+        self, *, user: str, cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[ConversationRow], str | None]:
+        """A page of a user's conversations; see `Store.conversations`."""
+        return self._talks.page(user, cursor, limit)
+
+    async def conversation(self, user: str, conversation: str) -> ConversationRow | None:
+        """One conversation of a user; see `Store.conversation`."""
+        return self._talks.row(user, conversation)
+
+    async def said(
+        self, user: str, conversation: str, *, first: int = 1, last: int | None = None
+    ) -> list[Said]:
+        """Messages of a conversation; see `Store.said`."""
+        return self._talks.said(user, conversation, first, last)
+
+    async def delete_conversation(self, user: str, conversation: str) -> bool:
+        """Remove a conversation with its runs; see `Store.delete_conversation`."""
+        runs = self._talks.runs_of(user, conversation)
+        if runs is None:
+            return False
+        for run_id in runs:
+            await self.delete(run_id)
+        self._talks.forget(user, conversation)
         return True
 
     # ------------------------------------------------------------------ lists
@@ -243,7 +278,10 @@ class MemoryStore:
 
     async def unfinished(self) -> list[str]:
         """Ids of runs with work to do, oldest first."""
-        return [key for key, one in self._runs.items() if records.has_work(one.state)]
+        heads = self._talks.heads()
+        return [
+            key for key, one in self._runs.items() if records.has_work(one.state) or key in heads
+        ]
 
     # ------------------------------------------------------------------ leases
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import from_json, to_json
 
+from loopagent.core.conversation import QUEUED
 from loopagent.core.events import Started
 from loopagent.core.facts import public_event
 from loopagent.errors import ConflictError, RequestError, StoreError
@@ -177,6 +178,28 @@ def not_deletable(run_id: str, reason: Literal["run_active", "child_run"]) -> Re
         "child_run": f"Run {run_id!r} belongs to another run: delete that one.",
     }
     return RequestError(reason, message[reason], status=409)
+
+
+def in_line(state: RunState) -> bool:
+    """Whether a run waits for the runs of its conversation before it."""
+    return QUEUED in state.pending
+
+
+def conversation_busy(run_id: str) -> RequestError:
+    """The error for a run that would be the second active one of its conversation."""
+    return RequestError(
+        "conversation_busy",
+        f"Run {run_id!r} of this conversation has not ended: wait for it, answer it or cancel it, or say with"
+        " `onBusy` that the new run is to wait (`enqueue`) or to take its place (`interrupt`).",
+        status=409,
+        retryable=True,
+    )
+
+
+def conversation_open(run_id: str) -> RequestError:
+    """The error for a conversation that must stay."""
+    text = f"Run {run_id!r} of this conversation has not ended: cancel it first."
+    return RequestError("conversation_busy", text, status=409)
 
 
 def check_artifact(artifact: StoredArtifact, digest: str) -> None:

@@ -23,6 +23,7 @@ from loopagent.ports import (
     StoredArtifact,
 )
 from loopagent.stores import records
+from loopagent.stores.sqlite.conversations import HEADS
 from loopagent.stores.sqlite.writes import log_key
 
 
@@ -308,8 +309,10 @@ def _next(name: str, found: list[tuple[Any, ...]], size: int) -> str | None:
 
 def unfinished(connection: sqlite3.Connection) -> list[str]:
     """Ids of runs with work to do, oldest first."""
-    found = connection.execute("SELECT id FROM run WHERE work = 1 ORDER BY key")
-    return [one for (one,) in found]
+    found = connection.execute(
+        f"SELECT id, key FROM run WHERE work = 1 UNION {HEADS} ORDER BY key"  # noqa: S608 - a constant
+    )
+    return [one for one, _ in found]
 
 
 # ---------------------------------------------------------------------- one value

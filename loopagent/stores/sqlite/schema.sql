@@ -25,6 +25,7 @@ CREATE TABLE run (
   updated_at REAL NOT NULL,
   owner TEXT,
   leased_until REAL,
+  conversation INTEGER,
   title TEXT NOT NULL,
   metadata TEXT,
   state BLOB NOT NULL
@@ -33,6 +34,31 @@ CREATE INDEX run_agent ON run (agent);
 CREATE INDEX run_status ON run (status);
 CREATE INDEX run_root ON run (root) WHERE root IS NOT NULL;
 CREATE INDEX run_work ON run (work) WHERE work = 1;
+CREATE INDEX run_conversation ON run (conversation) WHERE conversation IS NOT NULL;
+CREATE INDEX run_in_line ON run (shown) WHERE shown = 'queued';
+
+-- `last` is the number of the last message; a number is never given again.
+CREATE TABLE conversation (
+  key INTEGER PRIMARY KEY,
+  user TEXT NOT NULL,
+  id TEXT NOT NULL,
+  title TEXT NOT NULL,
+  created_at REAL NOT NULL,
+  updated_at REAL NOT NULL,
+  last INTEGER NOT NULL,
+  UNIQUE (user, id)
+);
+
+CREATE TABLE said (
+  conversation INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  run INTEGER NOT NULL,
+  role TEXT NOT NULL,
+  at REAL NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (conversation, sequence)
+) WITHOUT ROWID;
+CREATE INDEX said_run ON said (run);
 
 -- One row a transaction. `key` is the run's key times 2^24 plus the version, so a run's rows lie together.
 CREATE TABLE log (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopagent.errors import ConfigError
 from loopagent.stores import records
-from loopagent.stores.sqlite import reads, writes
+from loopagent.stores.sqlite import conversations, reads, writes
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
 from loopagent.stores.sqlite.readers import Readers
 from loopagent.stores.sqlite.writer import Writer
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
+    from loopagent.conversation_port import ConversationRow
+    from loopagent.core.conversation import Said
     from loopagent.core.state import Message
     from loopagent.ports import (
         Commit,
@@ -181,6 +183,35 @@ class SqliteStore:
     async def unfinished(self) -> list[str]:
         """Ids of runs with work to do, oldest first."""
         return await self._readers.run(reads.unfinished)
+
+    # ------------------------------------------------------------------ conversations
+
+    async def conversations(
+        self, *, user: str, cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[ConversationRow], str | None]:
+        """A page of a user's conversations; see `Store.conversations`."""
+        before, size = records.decode_cursor("conversations", cursor), records.page_size(limit)
+        return await self._readers.run(
+            lambda db: conversations.conversations(db, user, before, size)
+        )
+
+    async def conversation(self, user: str, conversation: str) -> ConversationRow | None:
+        """One conversation of a user; see `Store.conversation`."""
+        return await self._readers.run(
+            lambda db: conversations.conversation(db, user, conversation)
+        )
+
+    async def said(
+        self, user: str, conversation: str, *, first: int = 1, last: int | None = None
+    ) -> list[Said]:
+        """Messages of a conversation; see `Store.said`."""
+        return await self._readers.run(
+            lambda db: conversations.said(db, user, conversation, first, last)
+        )
+
+    async def delete_conversation(self, user: str, conversation: str) -> bool:
+        """Remove a conversation with its runs; see `Store.delete_conversation`."""
+        return await self._write(lambda db: writes.delete_conversation(db, user, conversation))
 
     # ------------------------------------------------------------------ leases
 

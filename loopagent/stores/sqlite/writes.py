@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
+from loopagent.core.conversation import newly_said
 from loopagent.core.log import Entry, encode
 from loopagent.core.state import dump_outcomes, dump_state
 from loopagent.errors import StoreError
 from loopagent.stores import records
+from loopagent.stores.sqlite import conversations
 
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loopagent.core.conversation import Role
     from loopagent.core.state import RunState
     from loopagent.ports import Commit, RememberedAnswer, StoredArtifact
 
@@ -37,6 +42,8 @@ class Row:
     """Hash and body, at creation."""
     metadata: str | None = None
     spilled: bytes | None = None
+    said: Sequence[tuple[Role, str]] = ()
+    """What goes into the run's conversation."""
 
     @property
     def first_message(self) -> int:
@@ -60,7 +67,10 @@ def prepare(commit: Commit) -> Row:
         spilled = None if commit.spilled is None else dump_outcomes(commit.spilled)
     except ValueError as error:
         raise records.not_json(f"a value of run {commit.state.id!r}", error) from error
-    return Row(commit, state, body, records.request_changes(commit.facts), spilled=spilled)
+    said = newly_said(commit.state, commit.facts, commit.messages)
+    return Row(
+        commit, state, body, records.request_changes(commit.facts), spilled=spilled, said=said
+    )
 
 
 def prepare_new(commit: Commit, metadata: dict[str, Any] | None) -> Row:
@@ -86,13 +96,14 @@ def create(connection: sqlite3.Connection, row: Row) -> int:
     state, facts = row.commit.state, len(row.commit.facts)
     if connection.execute("SELECT 1 FROM run WHERE id = ?", (state.id,)).fetchone():
         raise records.exists(state.id)
+    talk = conversations.enter(connection, row.commit)
     root, parent = _family(connection, state)
     seq = facts if root is None else _count_at_root(connection, root, facts)
     cursor = connection.execute(
         """
         INSERT INTO run (id, root, parent, spec, agent, status, work, version, seq, shown, turn,
-                         created_at, updated_at, title, metadata, state)
-        VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)
+                         created_at, updated_at, conversation, title, metadata, state)
+        VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
         (
             state.id,
@@ -107,6 +118,7 @@ def create(connection: sqlite3.Connection, row: Row) -> int:
             state.turn,
             row.commit.at,
             row.commit.at,
+            talk,
             records.title(row.commit),
             row.metadata,
             row.state,
@@ -184,6 +196,8 @@ def _append(connection: sqlite3.Connection, key: int, first_seq: int, row: Row) 
         _change_request(connection, key, change, row.commit.at)
     if row.spilled is not None:
         _spill(connection, key, row)
+    if row.said:
+        conversations.add(connection, key, row.said, row.commit.at)
     return first_seq
 
 
@@ -239,6 +253,18 @@ def delete(connection: sqlite3.Connection, run_id: str) -> bool:
     return True
 
 
+def delete_conversation(connection: sqlite3.Connection, user: str, conversation: str) -> bool:
+    """Remove a conversation with its runs, all of them ended."""
+    talk = conversations.key_of(connection, user, conversation)
+    if talk is None:
+        return False
+    for one in conversations.runs_of(connection, talk):
+        _delete_one(connection, one)
+    conversations.forget(connection, talk)
+    _give_back(connection)
+    return True
+
+
 def _give_back(connection: sqlite3.Connection) -> None:
     """Shrink the file. The module takes one step of a statement without columns: one page a call."""
     (free,) = connection.execute("PRAGMA freelist_count").fetchone()
@@ -256,6 +282,7 @@ def _delete_one(connection: sqlite3.Connection, key: int) -> None:
     )
     connection.execute("DELETE FROM request WHERE run = ?", (key,))
     connection.execute("DELETE FROM outcome WHERE run = ?", (key,))
+    connection.execute("DELETE FROM said WHERE run = ?", (key,))
     connection.execute(
         "DELETE FROM log WHERE key BETWEEN ? AND ?", (log_key(key, 0), log_key(key, MAX_VERSION))
     )

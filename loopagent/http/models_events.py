@@ -1,0 +1,34 @@
+"""Public events as they go over the wire."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import JsonValue
+
+from loopagent.http.models import View
+
+
+class EventView(View):
+    """One public event."""
+
+    seq: int
+    id: str
+    run_id: str
+    root_run_id: str
+    parent_run_id: str | None = None
+    turn: int | None = None
+    path: str | None = None
+    ts: float
+    """Seconds since the epoch."""
+    type: str
+    decided_by: Literal["model", "engine", "human", "policy", "client"]
+    data: dict[str, JsonValue]
+
+
+class EventPage(View):
+    """Events in order."""
+
+    events: list[EventView]
+    next_after: int
+    """Pass as `after` for the next page."""

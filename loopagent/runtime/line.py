@@ -1,0 +1,79 @@
+"""The runs of a conversation, one after the other: who waits is let in when the run before has ended.
+
+Who is next follows from the store alone, so it does not matter which process sees the end of a run, or whether the
+one that saw it lived long enough to let the next one in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from loopagent.core.conversation import QUEUED, history
+from loopagent.core.events import Settled
+from loopagent.core.outcome import Outcome
+from loopagent.logs import log
+
+
+if TYPE_CHECKING:
+    from loopagent.core.state import RunState
+    from loopagent.ports import Store
+    from loopagent.runtime.engine import Engine
+
+MAX_SHOWN = 500
+"""Messages that a run is shown of its conversation at most, whatever its budget."""
+
+
+class Line:
+    """Lets the runs of conversations begin.
+
+    Args:
+        engine: Runs them.
+        store: Knows who is next.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(self, engine: Engine, store: Store, clock: Callable[[], float]) -> None:
+        self._engine = engine
+        self._store = store
+        self._clock = clock
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def context(self, state: RunState) -> str:
+        """What a run is shown of its conversation when it begins now."""
+        whose = (state.user, state.conversation)
+        row = await self._store.conversation(*whose)
+        if row is None:
+            return ""
+        recent = await self._store.said(*whose, first=max(1, row.last - MAX_SHOWN + 1))
+        return history(recent, row.messages, state.spec.limits.max_history_tokens)
+
+    async def let_in(self, state: RunState) -> None:
+        """Let a waiting run begin if it is its turn; saying so twice does no harm."""
+        row = await self._store.conversation(state.user, state.conversation)
+        if row is None or row.active[:1] != (state.id,):
+            return
+        begins = Settled(QUEUED, Outcome.done(await self.context(state)), self._clock())
+        await self._engine.deliver(state.id, lambda _: [begins])
+
+    def ended(self, state: RunState) -> None:
+        """A run of a conversation has ended: let in who is next, in a task of its own."""
+        task = asyncio.create_task(self._next(state), name=f"{state.id}/next")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _next(self, ended: RunState) -> None:
+        try:
+            row = await self._store.conversation(ended.user, ended.conversation)
+            first = await self._store.load(row.active[0]) if row and row.active else None
+            if first is not None and QUEUED in first.state.pending:
+                await self.let_in(first.state)
+        except Exception as error:  # whatever it is, the sweep tries again
+            log.error("run.not_let_in", error, run_id=ended.id)
+
+    async def aclose(self) -> None:
+        """Stop; who was not let in is let in by the next process."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

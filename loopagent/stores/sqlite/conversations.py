@@ -1,0 +1,164 @@
+"""Conversations in the database. Each function runs inside a transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from loopagent.conversation_port import ConversationRow
+from loopagent.core.conversation import Role, Said
+from loopagent.stores import records
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loopagent.ports import Commit
+
+NO_LAST = 2**62
+"""More than any number of a message."""
+_ROW = """
+SELECT key, id, user, title, created_at, updated_at,
+       (SELECT count(*) FROM said WHERE conversation = conversation.key), last
+FROM conversation
+"""
+
+
+def key_of(connection: sqlite3.Connection, user: str, conversation: str) -> int | None:
+    """The key of a user's conversation, or None."""
+    found = connection.execute(
+        "SELECT key FROM conversation WHERE user = ? AND id = ?", (user, conversation)
+    ).fetchone()
+    return None if found is None else int(found[0])
+
+
+def enter(connection: sqlite3.Connection, commit: Commit) -> int | None:
+    """The key of the conversation that a new run continues, made where it is missing; None when it continues none.
+
+    Raises:
+        RequestError: `conversation_busy`.
+    """
+    state = commit.state
+    if not state.conversation:
+        return None
+    connection.execute(
+        """
+        INSERT OR IGNORE INTO conversation (user, id, title, created_at, updated_at, last)
+        VALUES (?, ?, ?, ?, ?, 0)
+        """,
+        (state.user, state.conversation, records.title(commit), commit.at, commit.at),
+    )
+    key = key_of(connection, state.user, state.conversation)
+    assert key is not None
+    before = _active(connection, key)
+    if before and not records.in_line(state):
+        raise records.conversation_busy(before[0])
+    return key
+
+
+def add(
+    connection: sqlite3.Connection, run: int, said: Sequence[tuple[Role, str]], at: float
+) -> None:
+    """Append what was said in a run to its conversation."""
+    (key,) = connection.execute("SELECT conversation FROM run WHERE key = ?", (run,)).fetchone()
+    ((last,),) = connection.execute(
+        "UPDATE conversation SET last = last + ?, updated_at = ? WHERE key = ? RETURNING last",
+        (len(said), at, key),
+    ).fetchall()
+    connection.executemany(
+        "INSERT INTO said (conversation, sequence, run, role, at, body) VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (key, number, run, role, at, text)
+            for number, (role, text) in enumerate(said, last - len(said) + 1)
+        ],
+    )
+
+
+def _active(connection: sqlite3.Connection, key: int) -> tuple[str, ...]:
+    found = connection.execute(
+        "SELECT id FROM run WHERE conversation = ? AND status = 'running' ORDER BY key", (key,)
+    )
+    return tuple(one for (one,) in found)
+
+
+def conversation(
+    connection: sqlite3.Connection, user: str, conversation_id: str
+) -> ConversationRow | None:
+    """One conversation of a user."""
+    found = connection.execute(
+        f"{_ROW} WHERE user = ? AND id = ?", (user, conversation_id)
+    ).fetchone()
+    return None if found is None else _row(connection, found)
+
+
+def conversations(
+    connection: sqlite3.Connection, user: str, before: int | None, size: int
+) -> tuple[list[ConversationRow], str | None]:
+    """A page of a user's conversations, the newest first."""
+    found = connection.execute(
+        f"{_ROW} WHERE user = ? AND key < ? ORDER BY key DESC LIMIT ?",
+        (user, NO_LAST if before is None else before, size + 1),
+    ).fetchall()
+    rows = [_row(connection, one) for one in found[:size]]
+    more = len(found) > size
+    return rows, records.encode_cursor("conversations", found[size - 1][0]) if more else None
+
+
+def _row(connection: sqlite3.Connection, found: tuple[Any, ...]) -> ConversationRow:
+    key, *rest = found
+    return replace(ConversationRow(*rest), active=_active(connection, key))
+
+
+def said(
+    connection: sqlite3.Connection,
+    user: str,
+    conversation_id: str,
+    first: int,
+    last: int | None,
+) -> list[Said]:
+    """Messages by their numbers."""
+    found = connection.execute(
+        """
+        SELECT said.sequence, said.role, said.body, run.id, said.at
+        FROM conversation JOIN said ON said.conversation = conversation.key
+        JOIN run ON run.key = said.run
+        WHERE conversation.user = ? AND conversation.id = ? AND said.sequence BETWEEN ? AND ?
+        ORDER BY said.sequence
+        """,
+        (user, conversation_id, first, NO_LAST if last is None else last),
+    )
+    return [Said(*one) for one in found]
+
+
+def runs_of(connection: sqlite3.Connection, key: int) -> list[int]:
+    """Keys of the runs of a conversation, and of those below them.
+
+    Raises:
+        RequestError: `conversation_busy`, one of them has not ended.
+    """
+    active = _active(connection, key)
+    if active:
+        raise records.conversation_open(active[0])
+    found = connection.execute(
+        """
+        SELECT key FROM run WHERE conversation = ?1
+        OR root IN (SELECT key FROM run WHERE conversation = ?1)
+        """,
+        (key,),
+    )
+    return [one for (one,) in found.fetchall()]
+
+
+def forget(connection: sqlite3.Connection, key: int) -> None:
+    """Remove a conversation whose runs are gone."""
+    connection.execute("DELETE FROM said WHERE conversation = ?", (key,))
+    connection.execute("DELETE FROM conversation WHERE key = ?", (key,))
+
+
+HEADS = """
+SELECT run.id, run.key FROM run WHERE run.shown = 'queued' AND NOT EXISTS (
+  SELECT 1 FROM run AS before WHERE before.conversation = run.conversation
+  AND before.status = 'running' AND before.key < run.key)
+"""
+"""Runs that wait in a conversation in which no earlier one goes on any more."""
