@@ -5,7 +5,7 @@ The runtime adds the envelope (`seq`, `id`, `runId`, `rootRunId`, `ts`) when a t
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -54,6 +54,9 @@ FACT_TYPES: dict[str, type[FactData]] = {}
 """Type name → model of its `data`; filled as the classes below are defined."""
 
 
+_set: Final = object.__setattr__  # the classes are frozen
+
+
 class FactData(BaseModel):
     """Base of the `data` of public events."""
 
@@ -64,6 +67,8 @@ class FactData(BaseModel):
     ephemeral: ClassVar[bool] = False
     _keys: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Field → wire key, in order."""
+    _defaults: ClassVar[dict[str, Any]] = {}
+    """Field → its value when it is left out, in order."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -71,12 +76,28 @@ class FactData(BaseModel):
         super().__pydantic_init_subclass__(**kwargs)
         FACT_TYPES[cls.fact] = cls
         cls._keys = tuple((name, to_camel(name)) for name in cls.model_fields)
+        cls._defaults = {
+            name: None if one.is_required() else one.get_default(call_default_factory=True)
+            for name, one in cls.model_fields.items()
+        }
+
+    @classmethod
+    def of(cls, **fields: Any) -> Self:
+        """Make what the constructor makes of values that have the very types of their fields, in a third of the time.
+
+        For the events of every turn; nothing is checked.
+        """
+        made = cls.__new__(cls)
+        _set(made, "__dict__", {**cls._defaults, **fields})
+        _set(made, "__pydantic_fields_set__", set(fields))
+        _set(made, "__pydantic_extra__", None)
+        _set(made, "__pydantic_private__", None)
+        return made
 
     def body(self) -> dict[str, Any]:
         """The JSON of the event: camelCase, absent fields left out.
 
-        The same as `model_dump(by_alias=True, exclude_none=True)` in half the time, as the fields hold JSON already
-        and no models: five events are made in every turn.
+        The same as `model_dump(by_alias=True, exclude_none=True)` in half the time, as the fields hold plain JSON.
         """
         values = self.__dict__
         return {key: values[name] for name, key in self._keys if values[name] is not None}

@@ -118,9 +118,8 @@ def _ask_or_refuse(tx: Tx, call: Call) -> bool:
     """Put the request for a call that needs one; True when the call was refused instead."""
     spec = tx.state.spec
     known = _spec_of(tx.state, call)
-    harmless = known is not None and known.effects == "read" and spec.approval_of(known) != "ask"
-    if harmless and not _decided(tx):
-        return False  # the common case: nothing below could say otherwise
+    if known is not None and _at_once(tx, known):
+        return False
     held = policy.allowed(tx.state, known.effects, name=known.name) if known else None
     if held is not None:
         return _reject(tx, call, policy.CODE, held.message, "policy")
@@ -143,10 +142,11 @@ def _ask_or_refuse(tx: Tx, call: Call) -> bool:
     return False
 
 
-def _decided(tx: Tx) -> bool:
-    """Whether a person has decided on any call of the open step."""
+def _at_once(tx: Tx, known: CallSpec) -> bool:
+    """Whether a call changes nothing and nobody is or was asked, as with most; then no policy can hold it."""
     step = tx.state.step
-    return step is not None and bool(step.decisions)
+    decided = step is not None and step.decisions
+    return known.effects == "read" and not decided and tx.state.spec.approval_of(known) != "ask"
 
 
 def _decision(tx: Tx, call: Call) -> dict[str, Any] | None:
@@ -196,14 +196,16 @@ def _run(tx: Tx, call: RunAction) -> bool:
             tx, call, "max_calls", f"This action may be called {maximum} times in a run.", "policy"
         )
     call = _as_approved(tx, call)
-    blocked = breaker.blocked(state.breaker, call.action, call.params, state.spec.limits.breaker)
-    if blocked is not None:
-        return _reject(tx, call, "blocked", blocked, "engine")
+    if state.breaker.actions:
+        bounds = state.spec.limits.breaker
+        blocked = breaker.blocked(state.breaker, call.action, call.params, bounds)
+        if blocked is not None:
+            return _reject(tx, call, "blocked", blocked, "engine")
     state.calls = {**state.calls, call.action: state.calls.get(call.action, 0) + 1}
     left_ms = limits.timeout_ms(state, call.timeout_ms) or call.timeout_ms
     tx.issue(call if left_ms == call.timeout_ms else replace(call, timeout_ms=left_ms))
     key = call.id.partition(":")[2]
-    started = ActionStarted(
+    started = ActionStarted.of(
         call_id=call.id,
         action=call.action,
         params=call.params,
@@ -256,13 +258,13 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
     ):
         ask(tx, in_doubt(call), f"{key}.ask")
         return
-    fact = ActionCompleted(
+    fact = ActionCompleted.of(
         call_id=call.id,
         action=call.action,
         ok=outcome.ok,
         result=_told(call, outcome, state.spec.limits.max_result_chars),
         error=error.public() if error else None,
-        duration_ms=outcome.duration_ms,
+        duration_ms=float(outcome.duration_ms),
         attempts=outcome.attempts,
         skill=supplied_by(state, call.action),
     )

@@ -240,7 +240,7 @@ class RunState:
     def fork(self) -> RunState:
         """A shallow copy that may be assigned to; much cheaper than `copy.copy`, and made once a transition."""
         made = object.__new__(RunState)
-        made.__dict__.update(self.__dict__)
+        made.__dict__ = self.__dict__.copy()
         return made
 
     @property

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from loopagent.core.tx import Tx
 
 
+TURN_STARTED = TurnStarted()
 CLAIM_NOT_TAKEN = (
     "taskComplete was not taken with this step. Look at its results, then claim completion again."
 )
@@ -63,7 +64,8 @@ def _resume(tx: Tx, step: StepInProgress) -> bool:
 def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
     """Close the step: what it brought goes to the model in the order it was asked for."""
     tx.state.step = tx.state.handler = None
-    _drop_leftovers(tx)
+    if tx.state.pending:
+        _drop_leftovers(tx)
     _tell(tx, done.facts)
     learn(tx, done.calls)
     if done.payload is not None:
@@ -142,13 +144,14 @@ def letters(index: int) -> str:
 
 def _count_mistake(tx: Tx, outcomes: list[Outcome], done: Done) -> None:
     """A turn counts as a mistake when something failed and nothing succeeded; any success resets."""
+    if done.progress and any(one.ok for one in outcomes):
+        tx.count(mistakes=0, claims=0)
+        return
     failed = done.failed or any(
         not one.ok and one.error is not None and one.error.code not in NOT_FAILURES
         for one in outcomes
     )
-    if done.progress and any(one.ok for one in outcomes):
-        tx.count(mistakes=0, claims=0)
-    elif failed:
+    if failed:
         tx.count(mistakes=tx.state.counters.mistakes + 1)
 
 
@@ -164,7 +167,7 @@ def _next_turn(tx: Tx) -> None:
     state = tx.state
     state.turn += 1
     state.turn_open = True
-    tx.fact(TurnStarted())
+    tx.fact(TURN_STARTED)
     tx.issue(CallModel(f"{state.turn}:model", limits.timeout_ms(state, None)))
 
 

@@ -221,7 +221,7 @@ def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str
     reply = reading.reply
     tx.say("assistant", "reply", text)
     kind = reading.step_type if reading.outcome == "step" else reading.outcome
-    received = ReplyReceived(
+    received = ReplyReceived.of(
         raw=text,
         type=str(kind),
         message=reply.get("message"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from loopagent.core.effects import CancelEffect, StartRun
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 SPILL_RESULTS = 64
 """As many results of an open step as its snapshot carries; more are stored apart, once."""
+
+
+@cache
+def _turn_ended(outcome: str) -> TurnEnded:
+    """The event for each of the few words there are."""
+    return TurnEnded(outcome=outcome)
 
 
 class Tx:
@@ -98,7 +105,7 @@ class Tx:
         """Close the open turn, if there is one."""
         if self.state.turn_open:
             self.state.turn_open = False
-            self.fact(TurnEnded(outcome=outcome))
+            self.fact(_turn_ended(outcome))
 
     def done(self) -> Transition:
         """The finished transition."""
