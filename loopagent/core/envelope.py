@@ -125,26 +125,28 @@ def envelope_at_a_glance(
     """
     if type(data) is not dict or not data:
         return None
-    given = cast("dict[str, Any]", data)
-    fields, reply, step = _ABSENT.copy(), dict[str, Any](), None
-    for key, value in given.items():
-        if key == "nextStep":
-            step = _step_at_a_glance(value, max_entries)
-            continue
+    rest = cast("dict[str, Any]", data).copy()
+    asked = rest.pop("nextStep", None)
+    fields, given = _ABSENT.copy(), set[str]()
+    for key, value in rest.items():
         name, kind = _PLAIN.get(key, ("", None))
         if type(value) is not kind:
             return None
-        reply[key] = fields[name] = value
-    if "nextStep" in given:
+        fields[name] = value
+        given.add(name)
+    if "nextStep" in data:
+        step = _step_at_a_glance(asked, max_entries)
         if step is None or fields["task_complete"]:
             return None
-        reply["nextStep"], fields["next_step"] = given["nextStep"], step
-    names = {_PLAIN[key][0] if key in _PLAIN else "next_step" for key in reply}
-    return reply, LoopAgentResponse.made_of(fields, names)
+        rest["nextStep"], fields["next_step"] = asked, step
+        given.add("next_step")
+    return rest, LoopAgentResponse.made_of(fields, given)
 
 
 def _step_at_a_glance(value: Any, most: int) -> NextStep | None:
-    name = cast("dict[str, Any]", value).get("type") if type(value) is dict else None
+    if type(value) is not dict:
+        return None
+    name = value.get("type")
     step = STEP_TYPES.get(name) if type(name) is str else None
     return None if step is None else step.at_a_glance(value, most)
 
