@@ -25,6 +25,7 @@ TABLE_LIKE = frozenset({"expression.py", "pipeline.py", "text.py", "lexical.py"}
 CORE_MAY_IMPORT = frozenset(
     {
         "__future__",
+        "abc",
         "ast",
         "base64",
         "bisect",
