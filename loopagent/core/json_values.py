@@ -23,6 +23,15 @@ def compact_json(value: Any) -> str:
         return _COMPACT.encode(value)
 
 
+def copied(value: Any) -> Any:
+    """A JSON value of one's own: no change of one reaches the other."""
+    if type(value) is dict:
+        return {key: copied(one) for key, one in value.items()}
+    if type(value) is list:
+        return [copied(one) for one in value]
+    return value
+
+
 def is_object(value: object) -> TypeGuard[Json]:
     """Whether a JSON value is an object."""
     return isinstance(value, dict)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from loopagent.core import limits
 from loopagent.core.agent_spec import AgentSpec
-from loopagent.core.facts import FACT_TYPES, FactData
+from loopagent.core.facts import FACT_TYPES, ActionStarted, FactData
 from loopagent.core.spending import Ancestor, Spent, Usage
 from loopagent.core.state import RunState
+from loopagent.core.steps.actions import Actions
 from tests.core.test_reply_properties import DATA
 
 
@@ -62,6 +63,21 @@ def test_the_body_of_an_event_is_what_its_model_dumps(name: str) -> None:
         assert json.dumps(made.body()) == json.dumps(dumped)
 
     check()
+
+
+def test_the_body_of_an_event_is_nobody_elses() -> None:
+    params: dict[str, Any] = {"rows": [{"id": 1}]}
+    body = ActionStarted.of(call_id="1:a", action="a", params=params).body()
+    body["params"]["rows"][0]["id"] = 2
+    assert params == {"rows": [{"id": 1}]}
+
+
+def test_the_stored_request_of_a_step_is_nobody_elses() -> None:
+    step = Actions.model_validate(
+        {"type": "Actions", "actions": [{"name": "a", "params": {"rows": [{"id": 1}]}}]}
+    )
+    step.request()["actions"][0]["params"]["rows"][0]["id"] = 2
+    assert step.actions[0].params == {"rows": [{"id": 1}]}
 
 
 SECONDS = st.none() | st.floats(0.001, 100)

@@ -11,6 +11,7 @@ from pydantic import Field
 from loopagent.core import policy
 from loopagent.core.abilities import callable_actions, may_have_actions
 from loopagent.core.calls import call_action, too_many
+from loopagent.core.json_values import copied
 from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
 from loopagent.core.problems import Problem
@@ -118,7 +119,7 @@ class Actions(NextStep):
 
     def request(self) -> dict[str, Any]:
         """The step as canonical JSON; made by hand, as it is the step of most turns."""
-        calls = [{"name": one.name, "params": one.params} for one in self.actions]
+        calls = [{"name": one.name, "params": copied(one.params)} for one in self.actions]
         return {"type": "Actions", "actions": calls}
 
     def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
