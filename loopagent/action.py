@@ -129,19 +129,20 @@ class Action(Generic[P, R]):
         """Name and effect class."""
         return f"Action({self.spec.name!r}, effects={self.spec.effects!r})"
 
-    def arguments(self, params: dict[str, Any], context: ActionContext) -> dict[str, Any]:
+    def arguments(self, params: dict[str, Any], context: ActionContext | None) -> dict[str, Any]:
         """Typed keyword arguments for a call; a mutable default is new for each.
 
         Args:
             params: JSON object, already checked against the schema.
-            context: Given to the parameters that want it.
+            context: Given to the parameters that want it; None when there are none.
 
         Raises:
             pydantic.ValidationError: A parameter does not fit its type.
         """
         typed = self._model.model_validate(params)
         arguments = {name: getattr(typed, key) for key, name in self._names}
-        arguments.update(dict.fromkeys(self._contexts, context))
+        if self._contexts:
+            arguments.update(dict.fromkeys(self._contexts, context))
         return arguments
 
 

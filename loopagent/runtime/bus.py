@@ -73,7 +73,7 @@ class Bus:
 
     def heard(self, *run_ids: str) -> bool:
         """Whether anybody listens to one of the runs."""
-        return any(one in self._listeners for one in run_ids)
+        return bool(self._listeners) and any(one in self._listeners for one in run_ids)
 
     def publish(self, run_id: str, events: list[dict[str, Any]], root_id: str = "") -> None:
         """Hand events to everybody who listens to the run, or to the root of its tree; never waits."""

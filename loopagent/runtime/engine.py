@@ -268,7 +268,7 @@ class Engine:
             self._begin(live, todo)
             self._rest(live)
             return
-        if not await self._leases.take(live):
+        if not (live.owned or await self._leases.take(live)):
             return
         live.idle.clear()
         risky = [one.id for one in todo if isinstance(one, RunAction) and not one.repeatable]

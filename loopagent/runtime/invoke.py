@@ -39,10 +39,15 @@ class _Call:
 
     action: AnyAction
     params: dict[str, Any]
-    context: ActionContext
+    context: ActionContext | None
     seconds: float
     ends_at: float
     max_bytes: int
+
+    def given_up(self) -> None:
+        """Let the action see that nobody waits for it any more."""
+        if self.context is not None:
+            self.context.clock.stopped = True
 
 
 class _Coroutine:
@@ -108,7 +113,7 @@ class Invoker:
         self,
         action: AnyAction,
         params: dict[str, Any],
-        context: ActionContext,
+        context: ActionContext | None,
         *,
         timeout_ms: int | None = None,
         max_result_bytes: int = 50_000_000,
@@ -118,7 +123,7 @@ class Invoker:
         Args:
             action: What to call.
             params: Parameters, already checked against the action's schema.
-            context: Handed to an action that asks for it.
+            context: Handed to an action that asks for it; None for one that does not.
             timeout_ms: For all attempts together, waiting included; None for what the action says.
             max_result_bytes: Largest result as JSON.
 
@@ -133,7 +138,7 @@ class Invoker:
         spec = action.spec
         seconds = (spec.timeout_ms if timeout_ms is None else timeout_ms) / 1000
         ends_at = asyncio.get_running_loop().time() + seconds
-        if action.wants_context:
+        if context is not None and action.wants_context:
             context = self._bound(context, ends_at)
         call = _Call(action, params, context, seconds, ends_at, max_result_bytes)
         attempts = 1
@@ -246,7 +251,7 @@ class Invoker:
         try:
             outcome = await result
         except asyncio.CancelledError:
-            call.context.clock.stopped = True
+            call.given_up()
             await work.give_up()
             raise
         finally:
@@ -255,7 +260,7 @@ class Invoker:
                 self._leave(work.task)
         if outcome is not None:
             return outcome
-        call.context.clock.stopped = True
+        call.given_up()
         await work.give_up()
         return _timed_out(call)
 

@@ -140,21 +140,12 @@ class Performer:
 
     async def _call_model(self, live: Live, effect: CallModel, report: Report) -> Outcome:
         state = live.state
-        stream, shown = MessageStream(), StreamRedactor(self._redactor)
-
-        async def on_delta(text: str) -> None:
-            for field, raw in stream.feed(text):
-                piece = shown.feed(field, raw)
-                if not piece:
-                    continue
-                live.partial += piece if field == "message" else ""
-                self._show(
-                    live, effect.id, {"field": field, "text": piece, "attempt": stream.attempt}
-                )
+        heard = self._bus.heard(live.run_id, state.root_id)
+        stream = _Stream(self, live, effect.id, self._redactor) if heard else None
 
         async def on_retry(notice: RetryNotice) -> None:
-            stream.restart()
-            shown.restart()
+            if stream is not None:
+                stream.restart()
             live.partial = ""
             await report("model_retry", {"effect": effect.id, **_notice(notice, self._mask)})
 
@@ -167,7 +158,7 @@ class Performer:
             models,
             self.request(live),
             policy=self._retry,
-            on_delta=on_delta if self._bus.heard(live.run_id, state.root_id) else None,
+            on_delta=None if stream is None else stream.feed,
             on_retry=on_retry,
             timeout_seconds=None if effect.timeout_ms is None else effect.timeout_ms / 1000.0,
         )
@@ -183,7 +174,8 @@ class Performer:
             {**value, "attempts": failed} if failed else value, duration_ms=reply.total_ms
         )
 
-    def _show(self, live: Live, effect_id: str, data: dict[str, Any]) -> None:
+    def show(self, live: Live, effect_id: str, data: dict[str, Any]) -> None:
+        """Show a piece of a reply that arrives to whoever listens."""
         event = {
             "runId": live.run_id,
             "type": "reply.delta",
@@ -201,7 +193,21 @@ class Performer:
             return Outcome.failed(
                 "unknown_action", f"Action {effect.action!r} is not available any more.", fatal=True
             )
-        context = ActionContext(
+        bounds = state.spec.limits
+        outcome = await self._invoker.invoke(
+            action,
+            effect.params,
+            self._context(live, effect) if action.wants_context else None,
+            timeout_ms=effect.timeout_ms,
+            max_result_bytes=_most_bytes(bounds, effect),
+        )
+        if effect.whole:
+            return outcome
+        return await self._shortened(live, effect.id, outcome)
+
+    def _context(self, live: Live, effect: RunAction) -> ActionContext:
+        state = live.state
+        return ActionContext(
             run_id=live.run_id,
             effect_id=effect.id,
             turn=state.turn,
@@ -211,17 +217,6 @@ class Performer:
             skills={one.name: one.hash for one in active_skills(state)},
             on_progress=lambda text: self._progress(live, effect.id, text),
         )
-        bounds = state.spec.limits
-        outcome = await self._invoker.invoke(
-            action,
-            effect.params,
-            context,
-            timeout_ms=effect.timeout_ms,
-            max_result_bytes=_most_bytes(bounds, effect),
-        )
-        if effect.whole:
-            return outcome
-        return await self._shortened(live, effect.id, outcome)
 
     def _progress(self, live: Live, effect_id: str, text: str) -> None:
         event = {
@@ -262,6 +257,33 @@ class Performer:
         del live, report
         await asyncio.sleep(max(0.0, effect.due - self._clock()))
         return Outcome.done()
+
+
+class _Stream:
+    """A reply that arrives while somebody listens: what may be read of it, without secrets."""
+
+    def __init__(
+        self, performer: Performer, live: Live, effect_id: str, redactor: Redactor
+    ) -> None:
+        self._performer = performer
+        self._live = live
+        self._effect_id = effect_id
+        self._fields = MessageStream()
+        self._shown = StreamRedactor(redactor)
+
+    def restart(self) -> None:
+        """Forget what arrived: the model is asked again."""
+        self._fields.restart()
+        self._shown.restart()
+
+    async def feed(self, text: str) -> None:
+        """Take a piece of the reply, and show what it completes."""
+        for field, raw in self._fields.feed(text):
+            piece = self._shown.feed(field, raw)
+            if piece:
+                self._live.partial += piece if field == "message" else ""
+                data = {"field": field, "text": piece, "attempt": self._fields.attempt}
+                self._performer.show(self._live, self._effect_id, data)
 
 
 def _most_bytes(bounds: Limits, effect: RunAction) -> int:
