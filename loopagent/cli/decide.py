@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -13,11 +14,19 @@ from rich.text import Text
 from loopagent.app import App
 from loopagent.cli.manage import AsJson, Database, Project, with_app
 from loopagent.cli.output import out, print_json, short, table
-from loopagent.cli.session import drive, json_or_text, show_card, terminal_answerer
+from loopagent.cli.session import (
+    drive,
+    json_or_text,
+    last_event,
+    show_card,
+    show_form,
+    terminal_answerer,
+)
 from loopagent.clients import ToolAnswer
 from loopagent.core.lineage import ARROW
 from loopagent.errors import ConfigError
 from loopagent.ports import RequestRow
+from loopagent.runview import RunView
 
 
 requests = typer.Typer(
@@ -87,6 +96,7 @@ def show_request(
             print_json({name: getattr(found, name) for name in found.__dataclass_fields__})
             return 0
         show_card(found.body)
+        show_form(found.body)
         out.print(Text(f"{found.status}: {_how(found)}"))
         return 0
 
@@ -161,11 +171,11 @@ def _decide(
     edited: str | None = None,
     feedback: str = "",
 ) -> None:
-    async def work(app: App) -> int:
+    async def answer(app: App) -> RunView:
         found = await app.store.request(request_id)
         plan = found is not None and found.body["kind"] == "plan"
         changed = edited if edited is None or plan else _json(edited, "the changed parameters")
-        view = await app.answer(
+        return await app.answer(
             request_id,
             decision=decision,
             edited=changed,
@@ -174,8 +184,9 @@ def _decide(
             content_hash=seen.digest,
             by="human",
         )
-        root = await app.get(view.state.root_id)
-        return await drive(app, root, output="timeline", answer=terminal_answerer())
+
+    async def work(app: App) -> int:
+        return await _and_go_on(app, request_id, answer)
 
     with_app(project, db, work)
 
@@ -221,30 +232,59 @@ def answer_request(
     error: Annotated[str | None, typer.Option(help="For a client tool: why it failed.")] = None,
     project: Project = Path(),
     db: Database = None,
+    as_json: AsJson = False,
 ) -> None:
     """Answer a request or a client tool's call, and go on with its run here to its end or its next question."""
     decision = _decision(approve=approve, reject=reject, stop=stop)
     values = _values(value or [])
     call = _call_answer(result, error)
 
-    async def work(app: App) -> int:
+    async def answer(app: App) -> RunView:
         if call is not None:
             run_id, _, call_id = request_id.partition(":")
-            view = await app.answer_call(run_id, call_id, call)
-        else:
-            changed = None if edited is None else _json(edited, "--edited")
-            view = await app.answer(
-                request_id,
-                decision=decision,
-                values=values,
-                feedback=feedback,
-                edited=changed,
-                by="human",
-            )
-        root = await app.get(view.state.root_id)
-        return await drive(app, root, output="timeline", answer=terminal_answerer())
+            return await app.answer_call(run_id, call_id, call)
+        await _refuse_no_decision(app, request_id, decision)
+        changed = None if edited is None else _json(edited, "--edited")
+        return await app.answer(
+            request_id,
+            decision=decision,
+            values=values,
+            feedback=feedback,
+            edited=changed,
+            by="human",
+        )
+
+    async def work(app: App) -> int:
+        return await _and_go_on(app, request_id, answer, as_json=as_json)
 
     with_app(project, db, work)
+
+
+async def _and_go_on(
+    app: App, request_id: str, answer: Callable[[App], Awaitable[RunView]], *, as_json: bool = False
+) -> int:
+    """Give an answer, and follow what comes of it to the end or the next question."""
+    known = await app.store.request(request_id)
+    after = 0 if known is None else await last_event(app, known.run_id)
+    view = await answer(app)
+    root = await app.get(view.state.root_id)
+    return await drive(
+        app,
+        root,
+        output="json" if as_json else "timeline",
+        answer=None if as_json else terminal_answerer(),
+        after=after,
+    )
+
+
+async def _refuse_no_decision(app: App, request_id: str, decision: str) -> None:
+    """Say which options decide a request that words and values cannot answer."""
+    known = await app.store.request(request_id)
+    if decision == "answer" and known is not None and "approve" in known.body.get("decisions", ()):
+        if "answer" in known.body["decisions"]:
+            return
+        message = f"{known.body['title']}: give one of --approve, --reject and --stop"
+        raise ConfigError(message)
 
 
 def _call_answer(result: str | None, error: str | None) -> ToolAnswer | None:

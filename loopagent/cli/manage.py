@@ -11,7 +11,7 @@ import typer
 
 from loopagent.app import App
 from loopagent.cli.output import out, print_json, short, show_event, table
-from loopagent.cli.session import drive, run_async, terminal_answerer
+from loopagent.cli.session import Output, drive, last_event, run_async, terminal_answerer
 from loopagent.core.lineage import ARROW
 from loopagent.errors import ConfigError
 from loopagent.explain import explain
@@ -168,12 +168,17 @@ def explain_run(
 
 
 @runs.command("resume")
-def resume_run(run_id: RunId, project: Project = Path(), db: Database = None) -> None:
+def resume_run(
+    run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False
+) -> None:
     """Go on with a run that was left in the middle, to its end or its next question."""
 
     async def work(app: App) -> int:
+        after = await last_event(app, run_id)
         view = await app.resume(run_id)
-        return await drive(app, view, output="timeline", answer=terminal_answerer())
+        output: Output = "json" if as_json else "timeline"
+        answer = None if as_json else terminal_answerer()
+        return await drive(app, view, output=output, answer=answer, after=after)
 
     with_app(project, db, work)
 
@@ -183,24 +188,34 @@ def cancel_run(
     run_id: RunId,
     project: Project = Path(),
     db: Database = None,
+    as_json: AsJson = False,
     reason: Annotated[str, typer.Option(help="Why.")] = "",
 ) -> None:
     """Stop a run."""
 
     async def work(app: App) -> int:
-        _show(await app.cancel(run_id, reason=reason, by="human"))
+        view = await app.cancel(run_id, reason=reason, by="human")
+        if as_json:
+            print_json(view.public())
+        else:
+            _show(view)
         return 0
 
     with_app(project, db, work)
 
 
 @runs.command("delete")
-def delete_run(run_id: RunId, project: Project = Path(), db: Database = None) -> None:
+def delete_run(
+    run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False
+) -> None:
     """Remove an ended run with everything that belongs to it."""
 
     async def work(app: App) -> int:
         await app.delete(run_id)
-        out.print(f"{run_id} removed")
+        if as_json:
+            print_json({"id": run_id, "deleted": True})
+        else:
+            out.print(f"{run_id} removed")
         return 0
 
     with_app(project, db, work)

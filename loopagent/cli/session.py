@@ -29,6 +29,8 @@ Output = Literal["timeline", "json", "events"]
 EXIT = {"completed": 0, "failed": 1, "cancelled": 4}
 EXIT_WAITING = 3
 EXIT_TIME_LIMIT = 124
+WAITING = frozenset({"interactive", "followup", "client_tool"})
+"""Loop states in which somebody is asked something."""
 UNFIT = 422
 """Status of an answer that does not fit what was asked."""
 Answerer = Callable[[App, RunView], Any]
@@ -44,7 +46,9 @@ def exit_code(view: RunView) -> int:
     return EXIT[state.status]
 
 
-async def drive(app: App, view: RunView, *, output: Output, answer: Answerer | None) -> int:
+async def drive(
+    app: App, view: RunView, *, output: Output, answer: Answerer | None, after: int = 0
+) -> int:
     """Follow a run to its end, or to a question that nobody here can answer.
 
     Args:
@@ -52,12 +56,13 @@ async def drive(app: App, view: RunView, *, output: Output, answer: Answerer | N
         view: The run.
         output: What is printed.
         answer: Answers the open requests of a waiting run, or None when nobody can.
+        after: Number of the last event that is not to be printed again.
 
     Returns:
         The exit code.
     """
     async with _stopping(app, view.id):
-        await _follow(app, view.id, output, answer)
+        await _follow(app, view.id, output, answer, after)
     view = await app.get(view.id)
     if output == "json":
         print_json(view.public())
@@ -66,24 +71,35 @@ async def drive(app: App, view: RunView, *, output: Output, answer: Answerer | N
     return exit_code(view)
 
 
-async def _follow(app: App, run_id: str, output: Output, answer: Answerer | None) -> None:
-    after = 0
+async def last_event(app: App, run_id: str) -> int:
+    """Number of the last event of the tree that a run belongs to."""
+    view = await app.get(run_id)
+    return (await app.get(view.state.root_id)).seq
+
+
+async def _follow(
+    app: App, run_id: str, output: Output, answer: Answerer | None, after: int
+) -> None:
     while True:
-        async for event in app.events(run_id, after=after):
-            after = event.get("seq", after)
-            _print(event, output)
-            if event["type"] == "run.state" and event["data"]["state"] in {
-                "interactive",
-                "followup",
-                "client_tool",
-            }:
-                break
+        now = await app.get(run_id)
+        if not (now.waiting or now.state.ended):
+            after = await _watch(app, run_id, output, after)
         view = await app.wait(run_id)
         if view.state.ended or answer is None:
             await _rest(app, run_id, after, output)
             if view.state.ended or answer is None:
                 return
         await answer(app, view)
+
+
+async def _watch(app: App, run_id: str, output: Output, after: int) -> int:
+    """Show what happens until the run waits or ends; returns the number of the last event shown."""
+    async for event in app.events(run_id, after=after):
+        after = event.get("seq", after)
+        _print(event, output)
+        if event["type"] == "run.state" and event["data"]["state"] in WAITING:
+            break
+    return after
 
 
 async def _rest(app: App, run_id: str, after: int, output: Output) -> None:
@@ -203,10 +219,25 @@ def show_card(body: Json) -> None:
         out.print(visible(body["text"]))
     if subject.get("params") is not None:
         out.print(visible(json.dumps(subject["params"], ensure_ascii=False, indent=2)))
+    for number, params in enumerate(subject.get("first", ()), 1):
+        line = f"call {number} of {subject['passes']}: {json.dumps(params, ensure_ascii=False)}"
+        out.print(visible(line))
+    if isinstance(subject.get("effects"), str):
+        by = f", brought by the skill {subject['skill']}" if subject.get("skill") else ""
+        out.print(visible(f"effects: {subject['effects']}{by}"))
     for key in ("effects", "unlocks"):
         listed = subject.get(key)
         if isinstance(listed, list) and listed:
             out.print(visible(f"{key}: " + "; ".join(_entry(one) for one in listed)))
+
+
+def show_form(body: Json) -> None:
+    """The questions of a form, as `--value id=…` takes their answers."""
+    for one in (body.get("form") or {}).get("questions", []):
+        kind = one["type"]
+        offered = " | ".join(json.dumps(option["value"]) for option in kind.get("options", ()))
+        required = ", required" if one.get("required") else ""
+        out.print(visible(f"{one['id']}: {one['label']} ({offered or kind['type']}{required})"))
 
 
 def _entry(one: Any) -> str:

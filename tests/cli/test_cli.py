@@ -81,6 +81,7 @@ def test_a_run_waits_for_a_person_and_is_answered_later(tmp_path: Path) -> None:
     done = loopagent("requests", "answer", request["id"], *where, "--approve")
     assert done.returncode == 0, done.stderr
     assert "sent to ann" in done.stdout
+    assert "run.created" not in done.stdout, "what was shown before is not shown again"
     again = loopagent("requests", "answer", request["id"], *where, "--reject")
     assert (again.returncode, "already_resolved" in again.stderr) == (2, True)
     assert (
@@ -90,7 +91,8 @@ def test_a_run_waits_for_a_person_and_is_answered_later(tmp_path: Path) -> None:
     assert len(json.loads(loopagent("runs", "turns", run_id, *where, "--json").stdout)) == 2
     assert "run.completed" in loopagent("runs", "events", run_id, *where).stdout
     assert run_id in loopagent("runs", "list", *where).stdout
-    assert loopagent("runs", "delete", run_id, *where).returncode == 0
+    deleted = loopagent("runs", "delete", run_id, *where, "--json")
+    assert json.loads(deleted.stdout) == {"id": run_id, "deleted": True}
     assert loopagent("runs", "show", run_id, *where).returncode == 2
 
 
