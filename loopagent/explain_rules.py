@@ -229,6 +229,19 @@ RULES: Final[dict[str, Rule]] = {
         _retry,
         lambda d: f"attempt {d['attempt']} failed: {d['kind']}: {quoted(d['message'])}",
     ),
+    "context.compacted": Rule(
+        "F4",
+        lambda d: (
+            f"{d['messages']} messages up to #{d['upTo']} are "
+            + ("shown as stubs" if d["how"] == "stubs" else "summed up")
+        ),
+        lambda d: f"{d['reason']}; about {d['tokens']} of {d['windowTokens']} tokens then",
+    ),
+    "model.call": Rule(
+        "C8",
+        lambda d: f"{d['model']} is asked for a {d['purpose']}",
+        lambda d: d.get("error") or "answered",
+    ),
     "context.expanded": Rule(
         "F4",
         lambda d: f"message #{d['number']} is shown in full",

@@ -11,7 +11,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
-from loopagent.core import client_calls, ending, family, inline, plans, sub_agents, turns
+from loopagent.core import (
+    client_calls,
+    compaction,
+    ending,
+    family,
+    inline,
+    plans,
+    sub_agents,
+    turns,
+)
 from loopagent.core.conversation import QUEUED
 from loopagent.core.effects import (
     AskHuman,
@@ -19,6 +28,7 @@ from loopagent.core.effects import (
     CallClientTool,
     CallModel,
     CancelEffect,
+    Compact,
     Effect,
     KeepValue,
     ReadMessage,
@@ -260,6 +270,7 @@ SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
     RunAction: action_settled,
     ReadMessage: _known_now,
     KeepValue: _known_now,
+    Compact: compaction.settled,
     SetTimer: _time_is_up,
     StartRun: sub_agents.settled,
     AskHuman: _answered,

@@ -157,6 +157,35 @@ class Limits(Spec):
     """From when on the model is told that a change of the payload loses a lot."""
 
 
+class ContextSpec(Spec):
+    """How much of a run the model is shown; what is not shown is kept, and can be asked for."""
+
+    window_tokens: int | None = Field(default=None, ge=1_000)
+    """Longest prompt that the model takes; None for what is known of the model, else 128,000."""
+    start: float = Field(default=0.9, gt=0, le=1)
+    """Share of the window from which on room is made."""
+    target: float = Field(default=0.7, gt=0, le=1)
+    """Share of the window that is left filled then."""
+    result_turns: int = Field(default=6, ge=0)
+    """Turns after which a result may be shown as a stub."""
+    rewrite_bytes: int = Field(default=64_000, ge=0)
+    """Old results become stubs once they are this long together, so that the provider's cache is seldom lost."""
+    stub_bytes: int = Field(default=400, ge=200)
+    """Shorter messages are never shown as stubs."""
+    keep_turns: int = Field(default=2, ge=1)
+    """Latest turns that a summary never stands for."""
+    summary: Literal["model", "none"] = "model"
+    """Who sums up what is left out: the run's model, or nobody."""
+    summary_tokens: int = Field(default=1_500, ge=100)
+    """Longest summary."""
+    summary_message_chars: int = Field(default=10_000, ge=100)
+    """Each message is shown to who sums up only so far."""
+    overflow_tries: int = Field(default=1, ge=0)
+    """Times in a row that a prompt which was too long for the model is shortened and tried again."""
+    least_progress: float = Field(default=0.1, gt=0, lt=1)
+    """Share by which it must have become shorter for that."""
+
+
 class Completion(Spec):
     """When a completion claim is accepted."""
 
@@ -211,6 +240,8 @@ class AgentSpec(Spec):
     """`templates`: only `{{ … }}` is filled in; `bare`: also a text that is nothing but a path, as in older prompts."""
     limits: Limits = Limits()
     """Every bound of a run."""
+    context: ContextSpec = ContextSpec()
+    """How much of a run the model is shown."""
     completion: Completion = Completion()
     """When a completion claim is accepted."""
     conversation_tools: bool | None = None

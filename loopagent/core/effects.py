@@ -83,6 +83,21 @@ class KeepValue:
 
 
 @value_object(frozen=True, slots=True)
+class Compact:
+    """Choose the oldest turns whose leaving out frees `free_bytes`, and have a model sum them up.
+
+    `newest`: messages of this turn and of later ones stay. `before_bytes`: size of the prompt before any room was made.
+    """
+
+    id: str
+    free_bytes: int
+    newest: int
+    reason: Literal["window", "overflow", "lifetime"]
+    before_bytes: int
+    kind: Literal["compact"] = "compact"
+
+
+@value_object(frozen=True, slots=True)
 class SetTimer:
     """Wait until `due`, seconds since the epoch. After a restart the wait goes on to the same moment."""
 
@@ -182,6 +197,7 @@ Effect: TypeAlias = (
     | ReadMessage
     | ReadArtifact
     | KeepValue
+    | Compact
     | SetTimer
     | StartRun
     | AskHuman

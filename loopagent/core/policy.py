@@ -40,6 +40,7 @@ INWARD: Final = frozenset(
         "cancel_effect",
         "cancel_run",
         "set_timer",
+        "compact",
         "keep_value",
     }
 )

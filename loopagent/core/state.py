@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.breaker import BreakerState
+from loopagent.core.context import View
 from loopagent.core.effects import (
     EXTERNAL,
     AskHuman,
@@ -36,7 +37,16 @@ from loopagent.core.values import value_object
 SCHEMA_VERSION = 1
 Status = Literal["running", "completed", "failed", "cancelled"]
 MessageKind = Literal[
-    "task", "person", "reply", "results", "feedback", "partial", "plan", "skill", "context"
+    "task",
+    "person",
+    "reply",
+    "results",
+    "feedback",
+    "partial",
+    "plan",
+    "skill",
+    "context",
+    "summary",
 ]
 PINNED: frozenset[MessageKind] = frozenset({"task", "plan", "skill"})
 """Kinds of messages that stay in every later prompt, however much of the transcript is compacted."""
@@ -199,6 +209,12 @@ class RunState:
     """What the engine tells the model at the next turn boundary."""
     messages: int = 0
     """How many messages the transcript holds."""
+    view: View = field(default_factory=View)
+    """Which messages the model is shown, and how."""
+    shown_bytes: int = 0
+    """Size of the last prompt and what was said since, in bytes, about."""
+    measured: tuple[int, int] = (0, 0)
+    """Size of the last prompt in bytes, and in tokens as the provider counted them."""
     counters: Counters = field(default_factory=Counters)
     usage: Usage = field(default_factory=Usage)
     breaker: BreakerState = field(default_factory=BreakerState)

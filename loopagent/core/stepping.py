@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopagent.core import ending, inline, limits, people, plans, turns
+from loopagent.core import compaction, ending, inline, limits, people, plans, turns
 from loopagent.core.artifact_kinds import kind_of
 from loopagent.core.changes import commit_payload
 from loopagent.core.effects import CallModel
@@ -162,6 +162,8 @@ def _next_turn(tx: Tx) -> None:
     reached = limits.reached(tx.state, turn=True)
     if reached is not None:
         limits.stop(tx, reached)
+        return
+    if compaction.make_room(tx):
         return
     _hand_over(tx)
     state = tx.state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loopagent.core import ending, inline, limits, policy
+from loopagent.core import compaction, ending, inline, limits, policy
 from loopagent.core.changes import commit_payload
 from loopagent.core.completion import missing_for_completion
 from loopagent.core.facts import (
@@ -70,6 +70,7 @@ def take_reply(tx: Tx, outcome: Outcome) -> None:
     if not outcome.ok:
         _model_failed(tx, outcome)
         return
+    compaction.measure(tx.state, value)
     text = str(value.get("text", ""))
     bound = value.get("bound") is True
     reading = read_reply(
@@ -93,6 +94,8 @@ def _model_failed(tx: Tx, outcome: Outcome) -> None:
         limits.stop(tx, reached)
         return
     error = outcome.error
+    if error is not None and error.code == "context_window" and compaction.overflowed(tx):
+        return
     message = error.message if error else "The model call failed."
     ending.fail(tx, "model", message, kind=error.code if error else "unknown")
 

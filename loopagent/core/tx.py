@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+from loopagent.core.context import SHRINK, size_of, with_fresh
 from loopagent.core.effects import CancelEffect, StartRun
 from loopagent.core.facts import DecidedBy, Fact, FactData, TurnEnded
 from loopagent.core.lineage import child_id
@@ -64,6 +66,11 @@ class Tx:
         state = self.state
         state.messages += 1
         self.messages.append(Message(state.messages, role, kind, text, state.turn))
+        size = size_of(text)
+        state.shown_bytes += size
+        if kind in SHRINK and size >= state.spec.context.stub_bytes:
+            fresh = with_fresh(state.view.fresh, state.turn, state.messages, size)
+            state.view = replace(state.view, fresh=fresh)
 
     def notice(self, text: str) -> None:
         """Tell the model something at the next turn boundary."""

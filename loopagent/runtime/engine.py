@@ -24,6 +24,7 @@ from loopagent.runtime.leases import Leases
 from loopagent.runtime.live import Live
 from loopagent.runtime.perform import Performer, broken, event_of, in_doubt, log_end, log_start
 from loopagent.runtime.repeatable import repeatable
+from loopagent.runtime.view import shown_messages
 
 
 MAX_CONFLICTS = 20
@@ -132,7 +133,7 @@ class Engine:
         snapshot = await self._store.load(run_id)
         if snapshot is None:
             raise RequestError("unknown_run", f"There is no run {run_id!r}.", status=404)
-        return Live(snapshot, await self._store.transcript(run_id))
+        return Live(snapshot, await shown_messages(self._store, snapshot.state))
 
     async def recover(self) -> list[str]:
         """Take up every run that has work and nobody working on it; returns their ids."""
@@ -246,7 +247,7 @@ class Engine:
 
     async def _reload(self, live: Live) -> None:
         fresh = await self._read(live.run_id)
-        live.state, live.version, live.chat = fresh.state, fresh.version, fresh.chat
+        live.state, live.version, live.view = fresh.state, fresh.version, fresh.view
         for key in live.tasks.keys() - live.state.pending.keys():
             live.tasks.pop(key).cancel()
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from loopagent.core.effects import is_outside
 from loopagent.core.events import Event
-from loopagent.ports import ChatMessage, Snapshot
+from loopagent.ports import Snapshot
+from loopagent.runtime.view import ChatView
 
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from loopagent.core.facts import FactData
     from loopagent.core.state import Message, RunState
     from loopagent.core.transition import Transition
+    from loopagent.ports import ChatMessage
 
 
 class Live:
@@ -24,7 +26,6 @@ class Live:
 
     __slots__ = (
         "_shown",
-        "chat",
         "following",
         "idle",
         "lock",
@@ -37,13 +38,14 @@ class Live:
         "system",
         "tasks",
         "version",
+        "view",
     )
 
     def __init__(self, snapshot: Snapshot, transcript: Iterable[Message]) -> None:
         self.run_id = snapshot.state.id
         self.state: RunState = snapshot.state
         self.version = snapshot.version
-        self.chat: list[ChatMessage] = []
+        self.view = ChatView(snapshot.state)
         self.system: str | None = None
         self.lock = asyncio.Lock()
         self.ready: dict[str, Event] = {}
@@ -70,7 +72,12 @@ class Live:
 
     def hear(self, messages: Iterable[Message]) -> None:
         """Append messages to the conversation as the model will see it."""
-        self.chat.extend(ChatMessage(one.role, one.text) for one in messages)
+        self.view.follow(self.state, messages)
+
+    @property
+    def chat(self) -> list[ChatMessage]:
+        """The conversation as the model will see it."""
+        return self.view.chat
 
     def collect(self) -> list[Event]:
         """What is to be delivered now; whoever brought it is free for what follows from it."""

@@ -11,6 +11,7 @@ from loopagent.action import Action, ActionContext
 from loopagent.core.abilities import active_skills
 from loopagent.core.effects import (
     CallModel,
+    Compact,
     Effect,
     KeepValue,
     ReadArtifact,
@@ -25,9 +26,10 @@ from loopagent.core.prompt import system_prompt, volatile_message
 from loopagent.core.text import clean_text
 from loopagent.errors import ModelError
 from loopagent.logs import log
-from loopagent.ports import ChatMessage, Model, ModelRequest, Usage
+from loopagent.ports import ChatMessage, Model, ModelReply, ModelRequest
 from loopagent.redaction import Redactor, StreamRedactor
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask
+from loopagent.runtime.compact import compact, usage_json
 from loopagent.runtime.keep import kept
 from loopagent.runtime.looking import Looker
 from loopagent.runtime.partial import MessageStream
@@ -85,6 +87,7 @@ class Performer:
             KeepValue: self._keep_value,
             ReadArtifact: self._read_artifact,
             SetTimer: self._set_timer,
+            Compact: self._compact,
         }
 
     async def perform(self, live: Live, effect: Effect, report: Report) -> Outcome:
@@ -154,9 +157,11 @@ class Performer:
             for name in (state.model, *state.spec.fallback_models)
         ]
         live.partial = ""
+        request = self.request(live)
+        prompt = live.view.fingerprint(request.system, request.messages[-1])
         reply, attempts = await ask(
             models,
-            self.request(live),
+            request,
             policy=self._retry,
             on_delta=None if stream is None else stream.feed,
             on_retry=on_retry,
@@ -166,7 +171,8 @@ class Performer:
             "text": self._mask(clean_text(reply.text)),
             "finish": reply.finish,
             "model": reply.model,
-            "usage": _usage(reply.usage),
+            "usage": usage_json(reply.usage),
+            "prompt": prompt,
             **({"bound": True} if reply.bound else {}),
         }
         failed = [_attempt(one) for one in attempts if one.usage]
@@ -252,6 +258,21 @@ class Performer:
         del report
         kept = Outcome.done(effect.value)
         return await self._shortened(live, effect.id, kept, always=effect.always)
+
+    async def _compact(self, live: Live, effect: Compact, report: Report) -> Outcome:
+        names = (live.state.model, *live.state.spec.fallback_models)
+
+        async def on_retry(notice: RetryNotice) -> None:
+            await report("model_retry", {"effect": effect.id, **_notice(notice, self._mask)})
+
+        async def summarise(request: ModelRequest) -> ModelReply:
+            models = [self.open(name) for name in names]
+            reply, _ = await ask(
+                models, request, policy=self._retry, on_delta=None, on_retry=on_retry
+            )
+            return reply
+
+        return await compact(live, effect, summarise, self._mask)
 
     async def _set_timer(self, live: Live, effect: SetTimer, report: Report) -> Outcome:
         del live, report
@@ -358,13 +379,3 @@ def _notice(notice: RetryNotice, mask: Callable[[str], str]) -> dict[str, Any]:
 
 def _attempt(attempt: Attempt) -> dict[str, Any]:
     return {"kind": attempt.kind, "model": attempt.model, "usage": dict(attempt.usage or {})}
-
-
-def _usage(usage: Usage) -> dict[str, Any]:
-    return {
-        "input_tokens": usage.input_tokens,
-        "cached_tokens": usage.cached_tokens,
-        "output_tokens": usage.output_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-        "cost_usd": usage.cost_usd,
-    }

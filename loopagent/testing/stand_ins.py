@@ -137,7 +137,7 @@ class _Fake(Action[..., Any]):
         super().__init__(play, real.spec, BaseModel)
         self._real = real
 
-    def arguments(self, params: dict[str, Any], context: ActionContext) -> dict[str, Any]:
+    def arguments(self, params: dict[str, Any], context: ActionContext | None) -> dict[str, Any]:
         """The parameters as one argument; see `Action.arguments`."""
         self._real.arguments(params, context)
         return {"params": params}
