@@ -106,6 +106,7 @@ class App:
             schemas=Schemas(structured or structured_mode(self.env)),
             redactor=self.redactor,
         )
+        self.system = self._performer.system
         self._leases = Leases(self.store, owner_name(token_hex(4)), clock)
         self.engine = Engine(
             store=self.store,

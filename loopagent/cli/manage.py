@@ -16,12 +16,14 @@ from loopagent.core.lineage import ARROW
 from loopagent.errors import ConfigError
 from loopagent.explain import explain
 from loopagent.project import load_project
+from loopagent.runtime.turn import turn_record
 from loopagent.runview import RunView
 from loopagent.tree import nested
 
 
 runs = typer.Typer(
-    help="Runs: list, show, events, turns, explain, resume, cancel, delete.", no_args_is_help=True
+    help="Runs: list, show, events, turns, turn, explain, resume, cancel, delete.",
+    no_args_is_help=True,
 )
 Project = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
 Database = Annotated[
@@ -145,6 +147,35 @@ def count_turns(
             for one in turns.values()
         ]
         table(("turn", "reply", "outcome", "message"), rows)
+        return 0
+
+    with_app(project, db, work)
+
+
+@runs.command("turn")
+def show_turn(
+    run_id: RunId,
+    turn: Annotated[int, typer.Argument(help="Number of the turn, from 1.")],
+    project: Project = Path(),
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one turn: the prompt as it was sent, the reply word for word, and what was made of it."""
+
+    async def work(app: App) -> int:
+        found = (await turn_record(app.store, run_id, turn, app.system)).public()
+        if as_json:
+            print_json(found)
+            return 0
+        prompt = found.pop("prompt")
+        same = "as sent" if prompt["exact"] else "as far as it can be rendered again"
+        out.print(
+            f"prompt, {same}; sha256 {prompt['sha256']}\n\n[system]\n{prompt['system']}",
+            markup=False,
+        )
+        for one in prompt["messages"]:
+            out.print(f"[{one['role']}]\n{one['text']}\n", markup=False)
+        print_json(found)
         return 0
 
     with_app(project, db, work)

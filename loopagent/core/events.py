@@ -28,6 +28,8 @@ class Started:
     conversation as far as it may see it."""
     queued: bool = False
     """It begins only when the runs of its conversation before it have ended."""
+    payload: Any = None
+    """The working data that the run begins with, for the log; the state has it already."""
     kind: Literal["started"] = "started"
 
 

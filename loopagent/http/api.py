@@ -15,6 +15,7 @@ from loopagent.http import (
     routes_conversations,
     routes_requests,
     routes_runs,
+    routes_turns,
 )
 from loopagent.http.middleware import Guard, Idempotency
 from loopagent.http.models import Problem
@@ -57,6 +58,7 @@ def create_api(
     for routes in (
         routes_runs,
         routes_requests,
+        routes_turns,
         routes_client_tools,
         routes_conversations,
         routes_agents,

@@ -77,7 +77,7 @@ class Engine:
         if self.closing:
             text = "The server is shutting down."
             raise RequestError("shutting_down", text, status=503, retryable=True)
-        started = Started(message, self._clock(), by, context, queued)
+        started = Started(message, self._clock(), by, context, queued, state.payload)
         transition = advance(state, started)
         commit = Commit(
             transition.state, 0, started.at, (started,), transition.facts, transition.messages

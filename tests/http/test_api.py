@@ -303,3 +303,14 @@ def test_the_server_says_what_is_wrong_with_a_project(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "bad.agent.yaml:3:1: limit: unknown key; did you mean limits" in done.stderr
     assert "did you mean look" in done.stderr
+
+
+def test_a_turn_can_be_read(client: httpx2.Client) -> None:
+    run = start(client, "greeter")
+    turn = client.get(f"/runs/{run['id']}/turns/1").json()
+    assert turn["turn"] == 1
+    assert turn["reply"] == "accepted"
+    assert turn["prompt"]["exact"] is True
+    assert turn["prompt"]["messages"][0] == {"role": "user", "text": "Go."}
+    assert client.get(f"/runs/{run['id']}/turns/99").status_code == 404
+    assert client.get("/runs/run_nobody/turns/1").json()["code"] == "unknown_run"

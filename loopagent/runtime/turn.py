@@ -1,0 +1,172 @@
+"""One turn as it was: the prompt rendered again from the log, the reply word for word, and what was made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from loopagent.core.advance import advance
+from loopagent.core.events import Event, Settled, Started
+from loopagent.core.prompt import volatile_message
+from loopagent.core.state import RunState
+from loopagent.errors import RequestError
+from loopagent.ports import ChatMessage
+from loopagent.runtime.view import ChatView
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.outcome import Outcome
+    from loopagent.ports import LogEntry, Store
+
+
+SEED = (
+    "id spec model root_id parent_id client ancestors serves asks_parent".split()  # noqa: SIM905
+)
+"""What a run has from its beginning and keeps."""
+REPLIES = {
+    "reply.received": "accepted",
+    "reply.rejected": "rejected",
+    "reply.truncated": "truncated",
+}
+
+
+@dataclass
+class TurnRecord:
+    """What is known of one planner call."""
+
+    turn: int
+    system: str = ""
+    messages: list[ChatMessage] = field(default_factory=list[ChatMessage])
+    sha256: str = ""
+    """Of the prompt as it was sent, recorded then; empty while no reply has come."""
+    exact: bool = False
+    """Whether what is shown here is that prompt, byte for byte."""
+    raw: str = ""
+    reply: str = ""
+    """`accepted`, `rejected`, `truncated`; empty when none came."""
+    type: str = ""
+    """What an accepted reply asked for."""
+    outcome: str = ""
+    """How the turn ended; empty while it goes on."""
+    warnings: list[str] = field(default_factory=list[str])
+    problems: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    patch: list[Any] = field(default_factory=list[Any])
+    """What it changed in the payload, as RFC 6902 operations."""
+    usage: dict[str, Any] = field(default_factory=dict[str, Any])
+    model: str = ""
+    duration_ms: float = 0.0
+    error: dict[str, Any] | None = None
+
+    def public(self) -> dict[str, Any]:
+        """The same as camelCase JSON."""
+        messages = [{"role": one.role, "text": one.text} for one in self.messages]
+        prompt = {
+            "system": self.system,
+            "messages": messages,
+            "sha256": self.sha256,
+            "exact": self.exact,
+        }
+        rest = {"type": self.type, "outcome": self.outcome, "durationMs": self.duration_ms}
+        names = "turn raw reply warnings problems patch usage model error".split()  # noqa: SIM905
+        return {**{name: getattr(self, name) for name in names}, **rest, "prompt": prompt}
+
+
+async def turn_record(
+    store: Store, run_id: str, turn: int, system: Callable[[AgentSpec], str]
+) -> TurnRecord:
+    """Read a turn from the log, by going through what happened until then.
+
+    Args:
+        store: Where the run is kept.
+        run_id: The run.
+        turn: Number of the turn, from 1.
+        system: Renders the system prompt of a definition.
+
+    Raises:
+        RequestError: `unknown_run` or `unknown_turn`.
+    """
+    snapshot = await store.load(run_id)
+    if snapshot is None:
+        raise RequestError("unknown_run", f"There is no run {run_id!r}.", status=404)
+    if not 1 <= turn <= snapshot.state.turn:
+        message = f"Run {run_id!r} has turns 1 to {snapshot.state.turn}, not {turn}."
+        raise RequestError("unknown_turn", message, status=404)
+    entries = await store.log(run_id)
+    record = TurnRecord(turn)
+    _read_facts(record, entries)
+    fingerprint = _replay(record, snapshot.state, entries, system)
+    record.exact = bool(record.sha256) and record.sha256 == fingerprint
+    return record
+
+
+def _replay(
+    record: TurnRecord,
+    now: RunState,
+    entries: Sequence[LogEntry],
+    system: Callable[[AgentSpec], str],
+) -> str:
+    """Go through the log up to the turn and render its prompt; returns the prompt's fingerprint."""
+    seed: dict[str, Any] = {name: getattr(now, name) for name in SEED}
+    state = RunState(**seed, payload=_initial_payload(entries))
+    view, call, fingerprint = ChatView(state), f"{record.turn}:model", ""
+    for entry in entries:
+        if not fingerprint and call in state.pending:
+            fingerprint = _render(record, state, view, system)
+        if (end := _end(entry.events, call)) is not None:
+            _read_outcome(record, end)
+            return fingerprint
+        transition = advance(state, *entry.events)
+        state = transition.state
+        view.follow(state, transition.messages)
+    return fingerprint or _render(record, state, view, system)
+
+
+def _initial_payload(entries: Sequence[LogEntry]) -> Any:
+    for entry in entries[:1]:
+        for event in entry.events:
+            if isinstance(event, Started):
+                return event.payload
+    return None
+
+
+def _end(events: Sequence[Event], call: str) -> Outcome | None:
+    return next(
+        (one.outcome for one in events if isinstance(one, Settled) and one.effect_id == call), None
+    )
+
+
+def _render(
+    record: TurnRecord, state: RunState, view: ChatView, system: Callable[[AgentSpec], str]
+) -> str:
+    last = ChatMessage("user", volatile_message(state))
+    record.system = system(state.spec)
+    record.messages = [*view.chat, last]
+    return str(view.fingerprint(record.system, last)["sha256"])
+
+
+def _read_outcome(record: TurnRecord, outcome: Outcome) -> None:
+    value = cast("dict[str, Any]", outcome.value) if isinstance(outcome.value, dict) else {}
+    record.raw = str(value.get("text", ""))
+    record.model = str(value.get("model", ""))
+    record.sha256 = str((value.get("prompt") or {}).get("sha256", ""))
+    record.duration_ms = outcome.duration_ms
+    if outcome.error is not None:
+        record.error = {"code": outcome.error.code, "message": outcome.error.message}
+
+
+def _read_facts(record: TurnRecord, entries: Sequence[LogEntry]) -> None:
+    for fact in (one for entry in entries for one in entry.facts if one.turn == record.turn):
+        data = fact.data
+        if fact.type in REPLIES:
+            record.reply = REPLIES[fact.type]
+            record.type = str(data.get("type", ""))
+            record.usage = dict(data.get("usage") or {})
+            record.warnings = list(data.get("warnings") or ())
+            record.problems = list(data.get("problems") or ())
+        elif fact.type == "payload.changed":
+            record.patch += data.get("patch") or ()
+        elif fact.type == "turn.ended":
+            record.outcome = str(data["outcome"])
