@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import StrictUndefined
+from jinja2 import StrictUndefined, Template
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from loopagent.core import limits, policy
@@ -111,9 +112,15 @@ def system_parts(
         return ""
 
     variables = _variables(spec, shown(spec) if step_types is None else step_types)
-    for piece in _ENVIRONMENT.from_string(template).generate(part=part, **variables):
+    for piece in _compiled(template).generate(part=part, **variables):
         texts[current] = texts.get(current, "") + piece
     return _trimmed([PromptPart(name, text) for name, text in texts.items() if text])
+
+
+@lru_cache(maxsize=16)
+def _compiled(template: str) -> Template:
+    """The template, compiled once: that takes longer than to fill it."""
+    return _ENVIRONMENT.from_string(template)
 
 
 def _trimmed(parts: list[PromptPart]) -> tuple[PromptPart, ...]:

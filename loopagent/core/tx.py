@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from loopagent.core.effects import Effect
     from loopagent.core.outcome import Outcome
 
-SPILL_RESULTS = 64
+SPILL_RESULTS = 16
 """As many results of an open step as its snapshot carries; more are stored apart, once."""
 
 
