@@ -12,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from loopagent.action import Action
 from loopagent.core.agent_spec import AgentSpec, PayloadSpec, SubAgentSpec
 from loopagent.core.child_payload import path_problems
+from loopagent.core.problems import problems_of
 from loopagent.core.skill_spec import SkillSet
 from loopagent.errors import ConfigError
 from loopagent.skill import Skill, with_skills
@@ -86,7 +87,7 @@ class Agent(Generic[P]):
         spec: AgentSpec | None = None,
         **options: Any,
     ) -> None:
-        own = {one.spec.name: one for one in actions}
+        own = {one.spec.name: one for one in _only_actions(name, actions)}
         accepted = tuple(skills)
         self.actions = with_skills(own.values(), accepted)
         below = [one if isinstance(one, SubAgent) else SubAgent(one) for one in agents]
@@ -206,6 +207,17 @@ class Agent(Generic[P]):
         return App(agents=[self], recover=False)
 
 
+def _only_actions(agent: str, given: Iterable[Any]) -> list[Action[..., Any]]:
+    """The actions of an agent; a function that lacks `@action` is an easy mistake to make."""
+    actions = list(given)
+    for index, one in enumerate(actions):
+        if not isinstance(one, Action):
+            what = getattr(one, "__name__", type(one).__name__)
+            message = f"agent {agent!r}: actions[{index}]: {what} is no action; decorate the function with @action"
+            raise ConfigError(message)
+    return actions
+
+
 def sub_agent_specs(name: str, below: Iterable[SubAgent]) -> tuple[SubAgentSpec, ...]:
     """What lies between an agent and its sub-agents.
 
@@ -256,5 +268,7 @@ def _spec(
             name=name, instructions=instructions, model=model, actions=specs, **options
         )
     except ValidationError as error:
-        message = f"agent {name!r}: {error}"
+        given = {"name": name, "instructions": instructions, "model": model, **options}
+        faults = "; ".join(str(one) for one in problems_of(error, given))
+        message = f"agent {name!r}: {faults}"
         raise ConfigError(message) from error

@@ -161,7 +161,8 @@ def payload(agent: Agent[Any], given: Any) -> Any:
     try:
         payload = to_jsonable(given)
     except NotJsonError as error:
-        raise RequestError("invalid_payload", f"The payload is not JSON: {error}") from error
+        text = f"The payload is not JSON: payload{error.path}: {error.reason}"
+        raise RequestError("invalid_payload", text) from error
     schema = agent.input_schema
     problems = schema_problems(schema, payload, "payload") if schema is not None else []
     if problems:

@@ -66,7 +66,7 @@ class RunView:
             "requests": self.asks,
             "clientCalls": self.client_calls,
             "mode": policy.mode(state),
-            "plan": state.plan.public() if state.plan.revision else None,
+            "plan": None if state.plan.status == "none" else state.plan.public(),
             "skills": [
                 {"name": one.name, "turn": one.turn, "activatedBy": one.by} for one in state.skills
             ],

@@ -54,6 +54,10 @@ _EXPECTED: Final[dict[str, str]] = {
 }
 
 
+_SAYS_WHERE: Final = frozenset({"missing", "extra_forbidden"})
+"""Complaints about a key that need not be found in the data as it was given."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong.
@@ -158,6 +162,8 @@ def _problem(path: str, wanted: list[str], detail: ErrorDetails) -> Problem:
         return Problem(path, value.problem, value.got)
     if detail["type"] == "value_error":
         return Problem(path, detail["msg"].removeprefix("Value error, "), shorten(value))
+    if detail["type"] == "extra_forbidden":
+        return Problem(path, "unknown key")
     if detail["type"] == "missing":
         return Problem(path, "required, but missing")
     if detail["type"] == "union_tag_invalid":
@@ -191,7 +197,7 @@ def _location(detail: ErrorDetails, data: object) -> list[str | int]:
         if _leads(current, step):
             current = current[step]
             kept.append(step)
-        elif last and (detail["type"] == "missing" or isinstance(detail["input"], Fault)):
+        elif last and (detail["type"] in _SAYS_WHERE or isinstance(detail["input"], Fault)):
             kept.append(step)
     if detail["type"] == "union_tag_invalid":
         kept.append(str(detail.get("ctx", {})["discriminator"]).strip("'"))

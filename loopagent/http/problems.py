@@ -72,14 +72,11 @@ async def _request_error(_: Request, error: Exception) -> JSONResponse:
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # registered for this class only
-    found = [
-        FieldError(pointer=_pointer(one["loc"]), detail=str(one["msg"])) for one in error.errors()
-    ]
-    detail = (
-        "; ".join(f"{one.pointer}: {one.detail}" for one in found) or "The request is not valid."
-    )
+    found = [_field_error(one) for one in error.errors()]
+    texts = (f"{one.pointer}: {one.detail}" if one.pointer else one.detail for one in found)
+    detail = "; ".join(texts) or "The request is not valid."
     problem = Problem(
-        title="Unprocessable Content",
+        title=HTTPStatus(422).phrase,
         status=422,
         detail=detail[:2_000],
         code="invalid_request",
@@ -121,6 +118,19 @@ async def _bug(request: Request, error: Exception) -> JSONResponse:
         code="internal",
     )
     return problem_response(problem)
+
+
+def _field_error(error: dict[str, Any]) -> FieldError:
+    """One complaint about a request, with its place; a body that cannot be read has none."""
+    loc = error["loc"]
+    if error["type"] == "json_invalid":
+        reason = (error.get("ctx") or {}).get("error", "it cannot be read")
+        where = loc[-1] if len(loc) > 1 else 0
+        return FieldError(pointer="", detail=f"the body is not JSON: {reason} (at byte {where})")
+    if tuple(loc) == ("body",):
+        text = "the body must be a JSON object, sent with content-type: application/json"
+        return FieldError(pointer="", detail=text)
+    return FieldError(pointer=_pointer(loc), detail=str(error["msg"]))
 
 
 def _pointer(loc: tuple[int | str, ...] | list[int | str]) -> str:

@@ -215,6 +215,9 @@ def test_broken_and_large_bodies(client: httpx2.Client) -> None:
         "/runs", content=b'{"agent": ', headers={"content-type": "application/json"}
     )
     assert (broken.status_code, broken.json()["code"]) == (422, "invalid_request")
+    assert broken.json()["detail"].startswith("the body is not JSON: Expecting value")
+    form = client.post("/runs", data={"agent": "looker"})
+    assert "must be a JSON object, sent with content-type" in form.json()["detail"]
     large = client.post(
         "/runs",
         content=b'{"agent": "' + b"x" * 11_000_000,

@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
+from loopagent import Agent, App
+from loopagent.http.routes_runs import run_detail
+from loopagent.testing import ScriptedModel
 from tests.http.server import make_project, serving
 
 
@@ -121,3 +125,21 @@ def test_plan_mode_is_the_callers_where_the_agent_lets_it_be(tmp_path: Path) -> 
             )
             assert answer.json()["status"] == "completed"
             assert answer.json()["plan"] is None
+
+
+@pytest.mark.anyio
+async def test_a_run_is_shown_after_its_approved_plan_was_given_up_with_the_mode() -> None:
+    script = [
+        {"taskComplete": False, "nextStep": {"type": "Plan", "plan": "1. Look."}},
+        {"taskComplete": False, "message": "Where?", "nextStep": {"type": "Chat"}},
+    ]
+    agent = Agent("planner", model=ScriptedModel(script), plan_mode="optional")
+    async with App(agents=[agent]) as app:
+        run = await app.wait((await app.start("planner", "Go.", plan_mode=True)).id)
+        await app.answer(run.asks[0]["requestId"], decision="approve", by="ann")
+        run = await app.wait(run.id)
+        shown = run_detail(run)
+        assert shown.plan is not None
+        assert shown.plan.status == "approved"
+        shown = run_detail(await app.set_mode(run.id, "plan"))
+        assert (shown.mode, shown.plan) == ("plan", None)

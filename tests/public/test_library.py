@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 import loopagent
-from loopagent import Agent, App, RequestError, action
+from loopagent import Agent, App, ConfigError, RequestError, action
 from loopagent.models.scripted import ScriptedModel
 from tests.fakes.provider import FakeProvider
 
@@ -89,3 +89,23 @@ async def test_a_whole_agent_against_a_real_server_that_plays_the_provider() -> 
         result = await agent.run("A day in Porto")
         assert (result.status, result.payload.city) == ("completed", "Porto")
         assert result.usage["modelCalls"] == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"limits": {"maxTurn": 1}}, "agent 'x': limits.maxTurn: unknown key"),
+        (
+            {"limits": {"maxTurns": 0}},
+            "agent 'x': limits.maxTurns: expected a number of at least 1",
+        ),
+        ({"actions": [search, len]}, "actions[1]: len is no action; decorate the function with"),
+    ],
+)
+def test_a_definition_that_cannot_work_is_refused_in_one_line(
+    options: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Agent("x", **options)
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
