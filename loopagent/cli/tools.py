@@ -204,11 +204,11 @@ def make_project(folder: Path) -> None:
         message = f"{folder} exists and is not empty; name another folder"
         raise ConfigError(message)
     source = resources.folder("examples") / "demo"
-    shutil.copytree(
-        source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
-    )
+    left_out = shutil.ignore_patterns("__pycache__", "README.md")
+    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=left_out)
     load_project(folder)
     out.print(f"made {folder}; try:", markup=False)
     out.print(
         f'  loopagent run order-analyst "Which orders are late?" --project {folder}', markup=False
     )
+    out.print(f"  loopagent test {folder}", markup=False)
