@@ -61,11 +61,13 @@ def finished(
     count = len(course.ended)
     done, failed = count - course.failed, course.failed
     not_started = 0 if passes is None else passes - count
+    # Where every pass was made, it makes no difference which of them would have been the last.
+    stopped = course.stopped if not_started or passes is None else ""
     report: dict[str, Any] = {"done": done, "failed": failed, **more}
     if not_started:
         report["notStarted"] = not_started
-    if course.stopped:
-        report["stopped"] = course.stopped
+    if stopped:
+        report["stopped"] = stopped
     failures = [index for index in sorted(course.ended) if not course.ended[index].ok]
     if failures:
         report["failures"] = [
@@ -77,13 +79,13 @@ def finished(
     report["results" if kept is None else "first"] = [
         _entry(index, course.ended[index], short=True) for index in shown
     ]
-    ok = not (failed or not_started or course.stopped)
+    ok = not (failed or not_started or stopped)
     entry = {"call": 1, "action": f"{kind} {course.body.what}", "ok": ok, "result": report}
     if kept is not None and kept.ok:
         entry[ALL] = kept.value
     outputs = course.collect(run)
     told = LoopCompleted(
-        kind=kind, done=done, failed=failed, not_started=not_started, stopped=course.stopped
+        kind=kind, done=done, failed=failed, not_started=not_started, stopped=stopped
     )
     return Done(
         calls=course.calls(run),

@@ -98,6 +98,8 @@ class Course:
         default_factory=dict[int, "tuple[Effect, ...]"]
     )
     next: int = 0
+    begun: int = -1
+    """Last pass of which the run knows anything; those up to it are taken up in any case."""
     failed: int = 0
     streak: int = 0
     stopped: str = ""
@@ -114,8 +116,11 @@ class Course:
         self.results = results
         for index in sorted(new & self.under_way.keys()):
             self._look(run, index)
-        begun = max(new | self._mentioned(run), default=-1)
-        while self._may_start(begun):
+        self.begun = max(new | self._mentioned(run) | {self.begun})
+        if self.stopped:  # passes that waited behind an open request were never started
+            for index in [one for one in self.under_way if one > self.begun]:
+                del self.under_way[index]
+        while self._may_start(self.begun):
             self.next += 1
             self._look(run, self.next - 1)
         return tuple(effect for needed in self.under_way.values() for effect in needed)

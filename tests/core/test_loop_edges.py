@@ -79,3 +79,25 @@ def test_an_approval_of_a_whole_loop_says_why_it_cannot_be_edited() -> None:
     _, problems = read_answer(run.state.asks[0], Answer("approve", edited={"item": 3}))
     assert [one.path for one in problems] == ["edited"]
     assert "decided together cannot be edited" in problems[0].message
+
+
+def test_a_pass_that_waits_behind_a_call_in_doubt_is_not_started_once_the_loop_has_stopped() -> (
+    None
+):
+    doubtful = agent().actions[1].model_copy(update={"on_unknown": "ask", "approval": "auto"})
+    call = {"name": "mail", "params": {"item": "{{ item.id }}"}}
+    run = play(actions=(doubtful,)).reply(
+        loop(action=call, executionMode="parallel", maxConcurrency=2)
+    )
+    run.settle("each.0", error="interrupted").settle("each.1", "sent")
+    assert calls(run) == []
+    run.answer("reject")
+    told = report(run)["result"]
+    assert (told["done"], told["failed"], told["notStarted"]) == (1, 1, 4)
+
+
+def test_a_loop_that_made_every_pass_was_not_stopped_whichever_failed() -> None:
+    run = play([{"id": 0}, {"id": 1}]).reply(loop(executionMode="parallel"))
+    run.settle("each.1", error="down").settle("each.0", "fine")
+    told = report(run)["result"]
+    assert (told["done"], told["failed"], told.get("stopped")) == (1, 1, None)
