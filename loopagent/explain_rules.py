@@ -239,7 +239,7 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "model.call": Rule(
         "C8",
-        lambda d: f"{d['model']} is asked for a {d['purpose']}",
+        lambda d: f"{d['model']} is asked as well ({d['purpose']})",
         lambda d: d.get("error") or "answered",
     ),
     "context.expanded": Rule(
@@ -275,6 +275,11 @@ RULES: Final[dict[str, Rule]] = {
         lambda d: quoted((d.get("error") or {}).get("message") or d.get("message") or ""),
     ),
     "run.mode_changed": Rule("A2", lambda _: "the mode changes", quoted),
+    "conversation.read": Rule(
+        "B8",
+        lambda d: f"{d['tool']} reads the conversation",
+        lambda d: "found" if d["ok"] else d["error"]["message"],
+    ),
     "skill.activated": Rule("A5", lambda _: "a skill is used", quoted),
     "skill.refused": Rule("B3", lambda _: "a skill is not used", quoted),
     "loop.started": Rule("D1", lambda d: f"{d['what']} over {d['over']}", _passes),

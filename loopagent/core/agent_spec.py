@@ -145,6 +145,8 @@ class Limits(Spec):
     """Replies in a row that neither complete nor go on."""
     max_claims: int = Field(default=3, ge=1)
     """Completion claims in a row that the completion policy refuses."""
+    max_conversation_calls: int = Field(default=8, ge=1)
+    """Look-ups in the conversation in one reply; further ones are skipped."""
     max_history_tokens: int = Field(default=8_000, ge=0)
     """About how many tokens of earlier messages a run that continues a conversation is shown at its start."""
     max_active_skills: int = Field(default=20, ge=0)

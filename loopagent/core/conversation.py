@@ -78,7 +78,8 @@ def _last_word(state: RunState) -> str:
     text = result.message if result else ""
     if state.status == "completed":
         return text
-    return f"(No answer: the run {'was cancelled' if state.status == 'cancelled' else 'failed'}. {text})"
+    how = "was cancelled" if state.status == "cancelled" else "failed"
+    return f"(No answer: the run {how}{': ' if text else ''}{text})"
 
 
 def history(messages: Sequence[Said], total: int, budget_tokens: int) -> str:

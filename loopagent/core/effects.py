@@ -183,6 +183,17 @@ class AwaitConversation:
 
 
 @value_object(frozen=True, slots=True)
+class ReadConversation:
+    """Look something up in the conversation that the run continues; `summarizeRange` asks a model."""
+
+    id: str
+    tool: str
+    params: dict[str, Any]
+    timeout_ms: int | None = None
+    kind: Literal["read_conversation"] = "read_conversation"
+
+
+@value_object(frozen=True, slots=True)
 class CancelEffect:
     """Stop work on another effect; its outcome, should one still come, is ignored."""
 
@@ -203,6 +214,7 @@ Effect: TypeAlias = (
     | AskHuman
     | CallClientTool
     | AwaitConversation
+    | ReadConversation
     | CancelEffect
 )
 

@@ -32,7 +32,7 @@ class ModelCalled(FactData):
 
     fact = "model.call"
     purpose: str
-    """What for: `summary`, `verifier`."""
+    """What for: `summary`, `verifier`, `conversation`."""
     model: str
     """`provider:model` that was asked."""
     usage: dict[str, Any]

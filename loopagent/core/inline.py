@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.artifact_calls import ArtifactCalls
+from loopagent.core.conversation_calls import ConversationCalls
 from loopagent.core.json_values import compact_json
 from loopagent.core.problems import Problem
 from loopagent.core.state import InlineCall
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 FIELDS = ("artifactToolCalls", "conversationToolCalls", "memoryWrites")
 """Fields of a reply that hold such operations, in the order in which their outcomes are told."""
-OPERATIONS: dict[str, Operation[Any]] = {one.field: one for one in (ArtifactCalls(),)}
+OPERATIONS: dict[str, Operation[Any]] = {
+    one.field: one for one in (ArtifactCalls(), ConversationCalls())
+}
 """What can be done, by field. A new operation is a module with a class, and one entry here."""
 _BY_KEY = {one.key: one for one in OPERATIONS.values()}
 
@@ -122,6 +125,8 @@ def _operation(effect: Effect) -> Operation[Any]:
 
 
 def _tell(tx: Tx, effect: Effect, outcome: Outcome) -> None:
-    fact = _operation(effect).fact(effect, outcome)
+    operation = _operation(effect)
+    operation.absorb(tx, effect, outcome)
+    fact = operation.fact(effect, outcome)
     if fact is not None:
         tx.fact(fact, "model", key=effect.id.partition(":")[2])

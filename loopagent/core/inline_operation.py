@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from loopagent.core.outcome import Outcome
     from loopagent.core.problems import Problem
     from loopagent.core.state import RunState
+    from loopagent.core.tx import Tx
 
 
 Entry = dict[str, Any]
@@ -62,6 +63,10 @@ class Operation(ABC, Generic[E]):
         """The outcome of an effect that nobody needs to perform, because it can be known now; else None."""
         del run, effect
         return None
+
+    def absorb(self, tx: Tx, effect: E, outcome: Outcome) -> None:
+        """Take in what an outcome changes beside what is told of it, such as what it cost."""
+        del tx, effect, outcome
 
     def fact(self, effect: E, outcome: Outcome) -> FactData | None:
         """The public event of an outcome, if there is one."""

@@ -38,18 +38,21 @@ class Pattern:
 
 
 @lru_cache(maxsize=32)
-def compile_pattern(source: str, *, ignore_case: bool = False) -> Pattern | str:
+def compile_pattern(
+    source: str, *, ignore_case: bool = False, max_chars: int = MAX_PATTERN_CHARS
+) -> Pattern | str:
     """Compile a pattern.
 
     Args:
         source: The regular expression.
         ignore_case: Whether upper and lower case are the same.
+        max_chars: Its longest length, in characters.
 
     Returns:
         The pattern, or what is wrong with it.
     """
-    if len(source) > MAX_PATTERN_CHARS:
-        return f"expected a pattern of at most {MAX_PATTERN_CHARS} characters, got {len(source)}"
+    if len(source) > max_chars:
+        return f"expected a pattern of at most {max_chars} characters, got {len(source)}"
     if _parts(source) > MAX_PATTERN_PARTS:
         return f"the pattern repeats too much: at most {MAX_PATTERN_PARTS} parts, written out"
     try:

@@ -35,7 +35,6 @@ PATTERNS: Final = ("agents/*.agent.yaml", "agents/*.agent.yml", "agents/*.agent.
 LATER: Final = (
     "memory",
     "artifactTools",
-    "conversationTools",
     "references",
 )
 """Parts of an agent file that this version cannot carry out yet: refused, never silently ignored."""

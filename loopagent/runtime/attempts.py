@@ -94,6 +94,18 @@ class RetryNotice:
     status: int | None = None
 
 
+def notice_data(notice: RetryNotice, mask: Callable[[str], str]) -> dict[str, Any]:
+    """A notice as the data of its event; secrets are masked."""
+    return {
+        "attempt": notice.attempt,
+        "kind": notice.kind,
+        "message": mask(notice.message),
+        "delayMs": round(notice.delay_seconds * 1000),
+        "model": notice.model,
+        "nextModel": notice.next_model,
+    }
+
+
 async def ask(
     models: Sequence[Model],
     request: ModelRequest,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from loopagent.action import Action, ActionContext
@@ -15,6 +16,7 @@ from loopagent.core.effects import (
     Effect,
     KeepValue,
     ReadArtifact,
+    ReadConversation,
     ReadMessage,
     RunAction,
     SetTimer,
@@ -28,11 +30,12 @@ from loopagent.errors import ModelError
 from loopagent.logs import log
 from loopagent.ports import ChatMessage, Model, ModelReply, ModelRequest
 from loopagent.redaction import Redactor, StreamRedactor
-from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask
+from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask, notice_data
 from loopagent.runtime.compact import compact, usage_json
 from loopagent.runtime.keep import kept
 from loopagent.runtime.looking import Looker
 from loopagent.runtime.partial import MessageStream
+from loopagent.runtime.recall import Recall, summary_of
 from loopagent.runtime.structured import Schemas
 
 
@@ -86,6 +89,7 @@ class Performer:
             ReadMessage: self._read_message,
             KeepValue: self._keep_value,
             ReadArtifact: self._read_artifact,
+            ReadConversation: self._read_conversation,
             SetTimer: self._set_timer,
             Compact: self._compact,
         }
@@ -150,7 +154,7 @@ class Performer:
             if stream is not None:
                 stream.restart()
             live.partial = ""
-            await report("model_retry", {"effect": effect.id, **_notice(notice, self._mask)})
+            await report("model_retry", {"effect": effect.id, **notice_data(notice, self._mask)})
 
         models = [
             self._schemas.held(self.open(name), state.spec, on_retry)
@@ -254,25 +258,47 @@ class Performer:
         del report
         return await self._looker.read(live.run_id, effect, live.state.spec.limits)
 
+    async def _read_conversation(
+        self, live: Live, effect: ReadConversation, report: Report
+    ) -> Outcome:
+        put = self._beside(live, effect, report, effect.timeout_ms)
+
+        async def summarise(request: ModelRequest) -> dict[str, Any]:
+            return summary_of(*await put(request), self._mask)
+
+        return await Recall(self._store, live.state, summarise, monotonic).read(effect)
+
     async def _keep_value(self, live: Live, effect: KeepValue, report: Report) -> Outcome:
         del report
         kept = Outcome.done(effect.value)
         return await self._shortened(live, effect.id, kept, always=effect.always)
 
     async def _compact(self, live: Live, effect: Compact, report: Report) -> Outcome:
-        names = (live.state.model, *live.state.spec.fallback_models)
-
-        async def on_retry(notice: RetryNotice) -> None:
-            await report("model_retry", {"effect": effect.id, **_notice(notice, self._mask)})
+        put = self._beside(live, effect, report)
 
         async def summarise(request: ModelRequest) -> ModelReply:
-            models = [self.open(name) for name in names]
-            reply, _ = await ask(
-                models, request, policy=self._retry, on_delta=None, on_retry=on_retry
-            )
-            return reply
+            return (await put(request))[0]
 
         return await compact(live, effect, summarise, self._mask)
+
+    def _beside(
+        self, live: Live, effect: Effect, report: Report, timeout_ms: int | None = None
+    ) -> Callable[[ModelRequest], Awaitable[tuple[ModelReply, tuple[Attempt, ...]]]]:
+        """Asks the run's models something other than the next step."""
+        names = (live.state.model, *live.state.spec.fallback_models)
+        seconds = None if timeout_ms is None else timeout_ms / 1000.0
+
+        async def on_retry(notice: RetryNotice) -> None:
+            await report("model_retry", {"effect": effect.id, **notice_data(notice, self._mask)})
+
+        return lambda request: ask(
+            [self.open(name) for name in names],
+            request,
+            policy=self._retry,
+            on_delta=None,
+            on_retry=on_retry,
+            timeout_seconds=seconds,
+        )
 
     async def _set_timer(self, live: Live, effect: SetTimer, report: Report) -> Outcome:
         del live, report
@@ -364,17 +390,6 @@ def interrupted(effect: RunAction) -> Outcome:
     """The outcome of a call that was started before a crash and must not silently run again."""
     text = f"{effect.action} was interrupted by a crash and may have taken effect; check before repeating."
     return Outcome.failed(INTERRUPTED, text, may_have_run=True)
-
-
-def _notice(notice: RetryNotice, mask: Callable[[str], str]) -> dict[str, Any]:
-    return {
-        "attempt": notice.attempt,
-        "kind": notice.kind,
-        "message": mask(notice.message),
-        "delayMs": round(notice.delay_seconds * 1000),
-        "model": notice.model,
-        "nextModel": notice.next_model,
-    }
 
 
 def _attempt(attempt: Attempt) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def test_labels_of_a_form_are_part_of_the_question() -> None:
 
 def test_a_run_without_an_answer_says_so() -> None:
     _, said = said_in(run(), Started("Plan a day.", 0.0), CancelRequested(1.0, "Too late."))
-    assert said[-1] == ("AI", "(No answer: the run was cancelled. Too late.)")
+    assert said[-1] == ("AI", "(No answer: the run was cancelled: Too late.)")
 
 
 def test_a_run_in_no_conversation_keeps_nothing() -> None:

@@ -173,6 +173,25 @@ async def test_many_at_once_are_one_after_the_other(tmp_path: Path) -> None:
     assert sorted(pairs) == sorted((f"Task {n}.", f"Done: Task {n}.") for n in range(8))
 
 
+async def test_fix_42_two_processes_let_the_next_run_in_once(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'runs.db'}"
+    (app, _), (other, _) = host(url), host(url)
+    async with app, other:
+        first = await app.start("guide", "Ask me.", conversation="c1")
+        await app.wait(first.id)
+        queued = await other.start("guide", "Two.", conversation="c1", on_busy="enqueue")
+        await app.cancel(first.id)
+        await asyncio.gather(*(one.engine.recover() for one in (app, other) for _ in range(3)))
+        run = await ended(app, queued)
+        events = [one["type"] async for one in app.events(run.id, live=False)]
+        assert events.count("run.started") == 1
+        assert (await texts(app))[2:] == [
+            "(No answer: the run was cancelled)",
+            "Two.",
+            "Done: Two.",
+        ]
+
+
 async def test_users_see_nothing_of_each_other() -> None:
     app, model = host()
     async with app:
