@@ -16,6 +16,8 @@ from typing import Any, Self
 
 from loopagent import resources
 from loopagent.agent import Agent
+from loopagent.attachments import Attachment
+from loopagent.attachments import checked as checked_attachments
 from loopagent.clients import ToolAnswer, answer_call, with_client_tools
 from loopagent.conversations import Conversations, OnBusy
 from loopagent.core.client_tool_spec import ClientToolSpec
@@ -168,6 +170,7 @@ class App:
         conversation: str | None = None,
         user: str = "",
         on_busy: OnBusy = "reject",
+        attachments: Iterable[Attachment] = (),
         by: str = "client",
     ) -> RunView:
         """Start a run.
@@ -185,12 +188,13 @@ class App:
             conversation: Id of the user's conversation to continue, or to begin.
             user: Who the run is for; users never see anything of each other.
             on_busy: What to do when a run of the conversation has not ended, see `Conversations.begin`.
+            attachments: Files that the model can look into with the tools that fit their types.
             by: Who starts it.
 
         Raises:
             RequestError: `unknown_agent`, `invalid_message`, `invalid_payload`, `no_model`, `model_override`,
                 `invalid_limits`, `invalid_client_tools`, `plan_mode`, `invalid_conversation`, `invalid_user`,
-                `conversation_busy` (409).
+                `conversation_busy` (409), `invalid_attachments`, `attachments_too_large`.
         """
         known = self._registry.agent(agent)
         spec = with_plan_mode(with_limits(known.spec, limits), plan_mode)
@@ -204,8 +208,8 @@ class App:
             conversation=conversation or "",
             client=client,
         )
-        task = checked_message(message, spec)
-        await self.conversations.begin(state, task, by=by, metadata=metadata, on_busy=on_busy)
+        task, given = checked_message(message, spec), checked_attachments(attachments, spec.limits)
+        await self.conversations.begin(state, task, by=by, metadata=metadata, on_busy=on_busy, given=given)
         return await self.get(state.id)
 
     async def answer(

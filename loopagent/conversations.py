@@ -56,6 +56,7 @@ class Conversations:
         by: str,
         metadata: dict[str, Any] | None,
         on_busy: OnBusy,
+        given: Handed = NOTHING,
     ) -> None:
         """Create a run, in its conversation if it continues one.
 
@@ -75,14 +76,16 @@ class Conversations:
         for _ in range(MAX_TRIES):
             context = await self._line.context(state) if state.conversation else ""
             try:
-                await self._engine.create(state, message, by=by, metadata=metadata, context=context)
+                await self._engine.create(
+                    state, message, by=by, metadata=metadata, context=context, given=given
+                )
             except RequestError as error:
                 if error.code != "conversation_busy" or on_busy == "reject":
                     raise
             else:
                 return
             if on_busy == "enqueue":
-                await self._engine.create(state, message, by=by, metadata=metadata, queued=True)
+                await self._engine.create(state, message, by=by, metadata=metadata, queued=True, given=given)
                 await self._line.let_in(state)
                 return
             await self._interrupt(state)

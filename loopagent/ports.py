@@ -139,6 +139,8 @@ class Commit:
     repeatable: bool = False
     """A store that loses this commit in a power cut, and nothing before it, loses no more than outcomes of calls that
     will be made again and do no harm."""
+    artifacts: tuple[StoredArtifact, ...] = ()
+    """Texts and files that a new run is created with; only `create` looks at them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +203,14 @@ class StoredArtifact:
     media_type: str
     size_bytes: int
     content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """Texts and files that a new run is given: as they are stored, and as its first event describes them."""
+
+    stored: tuple[StoredArtifact, ...] = ()
+    described: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from loopagent.core import (
     sub_agents,
     turns,
 )
+from loopagent.core.artifact_handles import handle_of
 from loopagent.core.conversation import QUEUED
 from loopagent.core.effects import (
     AskHuman,
@@ -96,6 +97,8 @@ def _started(tx: Tx, event: Started) -> None:
         message=event.message,
     )
     tx.fact(created, _by(event.by))
+    for one in event.artifacts:
+        handle_of(tx, one)
     if event.queued:
         tx.issue(AwaitConversation(QUEUED, event.message, event.by))
     else:

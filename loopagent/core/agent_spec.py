@@ -111,6 +111,10 @@ class Limits(Spec):
     """Images and files in one client tool result."""
     max_media_bytes: int = Field(default=5_000_000, ge=0)
     """Size of those together, decoded."""
+    max_attachments: int = Field(default=20, ge=0)
+    """Files that a run may be started with."""
+    max_attachment_bytes: int = Field(default=20_000_000, ge=0)
+    """Size of those together."""
     max_artifact_calls: int = Field(default=20, ge=1)
     """Looks into artifacts in one reply."""
     max_artifact_result_chars: int = Field(default=100_000, ge=200)
@@ -306,6 +310,8 @@ class SubAgentTerms(Spec):
     """Which messages of the agent's own conversation it is shown: none, all, the latest, or first and latest."""
     max_messages: int = Field(default=20, ge=3)
     """Most messages with `latest` and `bookend`."""
+    artifacts: Literal["none", "all"] = "none"
+    """Which of the agent's stored results and files it is handed."""
     max_calls: int | None = Field(default=None, ge=1)
     """Pieces of work in one run of the agent."""
     questions: Literal["person", "parent"] = "person"

@@ -30,6 +30,8 @@ class Started:
     """It begins only when the runs of its conversation before it have ended."""
     payload: Any = None
     """The working data that the run begins with, for the log; the state has it already."""
+    artifacts: tuple[dict[str, Any], ...] = ()
+    """Files and texts it is given: `{artifactId, name, mediaType, bytes}`."""
     kind: Literal["started"] = "started"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopagent.core import compaction, ending, inline, limits, people, plans, turns
-from loopagent.core.artifact_kinds import kind_of
+from loopagent.core.artifact_handles import handle_of
 from loopagent.core.changes import commit_payload
 from loopagent.core.effects import CallModel
 from loopagent.core.facts import ArtifactCreated, TurnStarted
@@ -14,7 +14,7 @@ from loopagent.core.gate import issue, learn
 from loopagent.core.outcome import NOT_FAILURES
 from loopagent.core.results import results_text
 from loopagent.core.skills import activate, hear
-from loopagent.core.state import Artifact, Claim, StepInProgress
+from loopagent.core.state import Claim, StepInProgress
 from loopagent.core.steps import Done, open_step
 
 
@@ -71,7 +71,7 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
     if done.payload is not None:
         commit_payload(tx, done.payload)
     if done.results:
-        tx.say("user", "results", results_text(done.results, handle=lambda one: _handle(tx, one)))
+        tx.say("user", "results", results_text(done.results, handle=lambda one: handle_of(tx, one)))
     for name, reason in done.skills:
         activate(tx, name, by="model", decided_by="model", reason=reason)
     for kind, text in done.said:
@@ -106,40 +106,6 @@ def _say(tx: Tx, kind: MessageKind, text: str) -> None:
         hear(tx, kind, text)
     else:
         tx.say("user", kind, text)
-
-
-def _handle(tx: Tx, stored: dict[str, object]) -> str:
-    """The letter handle of a stored result; the same text keeps its handle."""
-    artifact_id = str(stored["artifactId"])
-    known = next((one for one in tx.state.artifacts if one.artifact_id == artifact_id), None)
-    if known is not None:
-        return known.handle
-    handle = letters(len(tx.state.artifacts))
-    media_type = str(stored.get("mediaType", ""))
-    chars = int(str(stored["bytes" if media_type else "chars"]))
-    name = str(stored.get("name", ""))
-    kind = str(stored.get("kind") or kind_of(media_type, name))
-    made = Artifact(handle, artifact_id, chars, media_type, kind, name)
-    tx.state.artifacts = (*tx.state.artifacts, made)
-    fact = ArtifactCreated(
-        handle=handle,
-        artifact_id=artifact_id,
-        call_id=str(stored.get("callId", "")),
-        chars=chars,
-        media_type=media_type or None,
-    )
-    tx.fact(fact)
-    return handle
-
-
-def letters(index: int) -> str:
-    """0 → A, 25 → Z, 26 → AA, as spreadsheet columns."""
-    name = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        name = chr(65 + rest) + name
-    return name
 
 
 def _count_mistake(tx: Tx, outcomes: list[Outcome], done: Done) -> None:

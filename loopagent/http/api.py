@@ -57,6 +57,7 @@ def create_api(
     problems.install(api)
     for routes in (
         routes_runs,
+        routes_artifacts,
         routes_requests,
         routes_turns,
         routes_client_tools,

@@ -4,32 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
-from pydantic.alias_generators import to_camel
+from pydantic import Field, JsonValue
 
 from loopagent.core.client_tool_spec import ClientToolSpec
-
-
-class Body(BaseModel):
-    """Base of what clients send: unknown keys are refused, so that a typo is not silently ignored."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        populate_by_name=True,
-        extra="forbid",
-        use_attribute_docstrings=True,
-    )
-
-
-class View(BaseModel):
-    """Base of what the server sends."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        populate_by_name=True,
-        serialize_by_alias=True,
-        use_attribute_docstrings=True,
-    )
+from loopagent.http.attachment_models import NewAttachment
+from loopagent.http.body import Body, View
 
 
 class NewRun(Body):
@@ -55,6 +34,8 @@ class NewRun(Body):
     """Who the run is for; users never see anything of each other."""
     on_busy: Literal["reject", "enqueue", "interrupt"] = "reject"
     """When another run of the conversation has not ended: 409, wait for its end, or cancel it."""
+    attachments: list[NewAttachment] = Field(default=[], max_length=1_000)
+    """Files that the model can look into."""
     metadata: dict[str, JsonValue] | None = None
     """Anything to find the run by; never shown to a model."""
 

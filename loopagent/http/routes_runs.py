@@ -260,6 +260,7 @@ async def _start(app: App, body: NewRun, session: str) -> RunView:
         metadata=body.metadata,
         client_tools=body.client_tools,
         client=fingerprint(session),
+        attachments=[one.opened(at) for at, one in enumerate(body.attachments)],
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from loopagent.core.artifact_handles import handed_down
 from loopagent.core.child_messages import parent_context
 from loopagent.core.conversation import QUEUED
 from loopagent.core.events import CancelRequested, Event, MessagePosted, Reported, Settled
@@ -27,6 +28,7 @@ from loopagent.core.spending import Ancestor, Spent
 from loopagent.core.state import RunState
 from loopagent.errors import ConflictError, LoopAgentError, RequestError
 from loopagent.logs import log
+from loopagent.ports import Handed
 from loopagent.runtime.line import Line
 
 
@@ -87,8 +89,9 @@ class Children:
             return Outcome.failed("unknown_agent", f"There is no sub-agent {work.agent!r}.")
         child.ancestors = self._budgets.frames(child)
         context = await self._context(live.run_id, sub)
+        given = await self._given(live.state, sub)
         try:
-            await self._engine.create(child, work.message, by="model", context=context)
+            await self._engine.create(child, work.message, by="model", context=context, given=given)
         except ConflictError:  # it was made before a crash
             if not self._engine.works_on(child.id):
                 await self._engine.resume(child.id)
@@ -99,6 +102,15 @@ class Children:
             return ""
         transcript = await self._store.transcript(parent_id)
         return parent_context(transcript, sub.messages, sub.max_messages)
+
+    async def _given(self, parent: RunState, sub: SubAgentSpec) -> Handed:
+        """What the child is handed of its parent's artifacts; nothing else of another run can be looked into."""
+        if sub.artifacts == "none":
+            return Handed()
+        stored = [await self._store.artifact(parent.id, one.artifact_id) for one in parent.artifacts]
+        return Handed(
+            tuple(one for one in stored if one is not None), handed_down(parent.artifacts)
+        )
 
     async def _go_on(self, work: StartRun, run_id: str) -> Outcome | None:
         """Give a child the answer to its question; its next end settles this effect instead of the earlier one."""

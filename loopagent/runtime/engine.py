@@ -17,7 +17,7 @@ from loopagent.core.lineage import children_of
 from loopagent.core.state import RunState
 from loopagent.errors import ConflictError, RequestError, StoreError
 from loopagent.logs import log
-from loopagent.ports import Commit, Store
+from loopagent.ports import Commit, Handed, Store
 from loopagent.runtime.bus import Bus
 from loopagent.runtime.children import Children, ModelOf
 from loopagent.runtime.leases import Leases
@@ -72,15 +72,17 @@ class Engine:
         metadata: dict[str, Any] | None = None,
         context: str = "",
         queued: bool = False,
+        given: Handed = NOTHING,
     ) -> None:
         """Create a run with its task, and what it is shown before, and start working on it unless it is to wait."""
         if self.closing:
             text = "The server is shutting down."
             raise RequestError("shutting_down", text, status=503, retryable=True)
-        started = Started(message, self._clock(), by, context, queued, state.payload)
+        started = Started(message, self._clock(), by, context, queued, state.payload, given.described)
         transition = advance(state, started)
         commit = Commit(
-            transition.state, 0, started.at, (started,), transition.facts, transition.messages
+            transition.state, 0, started.at, (started,), transition.facts, transition.messages,
+            artifacts=given.stored,
         )
         first_seq = await self._store.create(commit, metadata=metadata)
         live = Live.fresh(transition)

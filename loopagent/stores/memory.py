@@ -85,10 +85,13 @@ class MemoryStore:
         root_id = records.root_of(state)
         root = None if root_id == state.id else self._get(root_id)
         about = records.plain(metadata or {})
+        for one in commit.artifacts:
+            records.check_artifact(one, hashlib.sha256(one.content).hexdigest())
         self._talks.enter(commit)
         run = _Run(self._next_key(), state, records.title(commit), commit.at, about)
         run.root = root or run
         first_seq = self._append(run, commit)
+        run.artifacts.update({one.artifact_id: one for one in commit.artifacts})
         self._runs[state.id] = run
         return first_seq
 

@@ -106,6 +106,8 @@ class SqliteStore:
 
         def prepare() -> Callable[[sqlite3.Connection], int]:
             row = writes.prepare_new(commit, metadata)
+            for one in commit.artifacts:
+                records.check_artifact(one, hashlib.sha256(one.content).hexdigest())
             return lambda db: writes.create(db, row)
 
         return await self._writer.submit(prepare)

@@ -125,7 +125,10 @@ def create(connection: sqlite3.Connection, row: Row) -> int:
         ),
     )
     key = cursor.lastrowid or 0
-    return _append(connection, key, seq - facts + 1, row)
+    first_seq = _append(connection, key, seq - facts + 1, row)
+    for one in row.commit.artifacts:
+        put_artifact(connection, state.id, one)
+    return first_seq
 
 
 def _family(connection: sqlite3.Connection, state: RunState) -> tuple[int | None, int | None]:

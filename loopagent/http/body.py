@@ -1,0 +1,28 @@
+"""What all bodies on the wire share: camelCase, and what happens to unknown keys."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+class Body(BaseModel):
+    """Base of what clients send: unknown keys are refused, so that a typo is not silently ignored."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+    )
+
+
+class View(BaseModel):
+    """Base of what the server sends."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        serialize_by_alias=True,
+        use_attribute_docstrings=True,
+    )

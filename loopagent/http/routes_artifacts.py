@@ -1,0 +1,92 @@
+"""Artifacts of a run: listed, and handed out as the bytes they are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Path, Response
+from pydantic import Field
+
+from loopagent.errors import RequestError
+from loopagent.http.body import View
+from loopagent.http.problems import responses
+from loopagent.http.routes_runs import Host, RunId
+
+
+router = APIRouter(tags=["artifacts"])
+Handle = Annotated[str, Path(max_length=20, description="Letter handle, such as A.")]
+SAFE = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "Cache-Control": "private, no-store",
+}
+"""Files come from models, actions and people: a browser must store them, never show or run them."""
+
+
+class ArtifactView(View):
+    """A stored text or file of a run."""
+
+    handle: str
+    """The letters by which the model knows it."""
+    artifact_id: str
+    """SHA-256 of its content."""
+    name: str
+    """File name; empty for a result."""
+    version: int = Field(ge=1)
+    """Which one of its name."""
+    kind: str
+    """Which tools fit it: `text`, `json`, `csv`, `tables`, `pdf`, `docx`, `xlsx`, `image`, `binary`."""
+    media_type: str
+    """Its type; empty for a result."""
+    size: int = Field(ge=0)
+    """Bytes of a file, characters of a result."""
+
+
+class ArtifactList(View):
+    """The artifacts of a run."""
+
+    artifacts: list[ArtifactView]
+
+
+@router.get("/runs/{run_id}/artifacts", responses=responses(401, 404, 422, 503))
+async def list_artifacts(app: Host, run_id: RunId) -> ArtifactList:
+    """List the stored results and files of a run, in the order in which it got to know them."""
+    view = await app.get(run_id)
+    listed = [
+        ArtifactView(
+            handle=one.handle,
+            artifact_id=one.artifact_id,
+            name=one.name,
+            version=one.version,
+            kind=one.kind,
+            media_type=one.media_type,
+            size=one.chars,
+        )
+        for one in view.state.artifacts
+    ]
+    return ArtifactList(artifacts=listed)
+
+
+@router.get(
+    "/runs/{run_id}/artifacts/{handle}",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "Its bytes.",
+            "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+        },
+        **responses(401, 404, 422, 503),
+    },
+)
+async def show_artifact(app: Host, run_id: RunId, handle: Handle) -> Response:
+    """Fetch a stored result or file."""
+    view = await app.get(run_id)
+    known = next((one for one in view.state.artifacts if one.handle == handle.upper()), None)
+    stored = None if known is None else await app.store.artifact(run_id, known.artifact_id)
+    if known is None or stored is None:
+        text = f"Run {run_id!r} has no artifact {handle!r}."
+        raise RequestError("unknown_artifact", text, status=404)
+    name = quote(known.name or f"{run_id}-{known.handle}", safe="")
+    headers = {**SAFE, "Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+    return Response(stored.content, media_type=stored.media_type, headers=headers)
