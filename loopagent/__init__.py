@@ -3,6 +3,7 @@
 from loopagent.action import ActionContext, action
 from loopagent.agent import Agent, Result
 from loopagent.app import App
+from loopagent.attachments import Attachment
 from loopagent.clients import ToolAnswer
 from loopagent.core.action_spec import ActionRetry
 from loopagent.core.client_tool_spec import ClientToolSpec
@@ -15,6 +16,7 @@ __all__ = [
     "ActionRetry",
     "Agent",
     "App",
+    "Attachment",
     "ClientToolSpec",
     "ConfigError",
     "LoopAgentError",

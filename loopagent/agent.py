@@ -136,7 +136,7 @@ class Agent(Generic[P]):
 
         Args:
             **options: Fields of `SubAgentSpec`: `downstream`, `upstream`, `scope`, `messages`, `max_messages`,
-                `max_calls`, `questions`.
+                `artifacts`, `max_calls`, `questions`.
         """
         return SubAgent(self, options)
 

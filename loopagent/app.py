@@ -16,8 +16,7 @@ from typing import Any, Self
 
 from loopagent import resources
 from loopagent.agent import Agent
-from loopagent.attachments import Attachment
-from loopagent.attachments import checked as checked_attachments
+from loopagent.attachments import Attachment, checked_attachments
 from loopagent.clients import ToolAnswer, answer_call, with_client_tools
 from loopagent.conversations import Conversations, OnBusy
 from loopagent.core.client_tool_spec import ClientToolSpec

@@ -35,7 +35,7 @@ class Attachment:
     media_type: str = ""
 
 
-def checked(attachments: Iterable[Attachment], limits: Limits) -> Handed:
+def checked_attachments(attachments: Iterable[Attachment], limits: Limits) -> Handed:
     """Attachments that a run can be given.
 
     Raises:

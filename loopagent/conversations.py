@@ -13,6 +13,8 @@ from loopagent.core.events import CancelRequested
 from loopagent.errors import RequestError
 from loopagent.runtime.line import Line
 
+from loopagent.ports import NOTHING, Handed
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +69,7 @@ class Conversations:
             metadata: Anything to find it by.
             on_busy: What to do when another run of the conversation has not ended. `interrupt` cancels that one and
                 those that wait.
+            given: Texts and files that it is given.
 
         Raises:
             RequestError: `invalid_conversation`, `invalid_user`, `conversation_busy` (409).

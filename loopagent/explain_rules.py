@@ -307,10 +307,15 @@ RULES: Final[dict[str, Rule]] = {
     "scratchpad.changed": Rule(
         NONE, lambda d: f"it notes {len(d['tasks'])} task(s)", lambda d: quoted(d["notes"])
     ),
+    "artifact.read": Rule(
+        NONE,
+        lambda d: f"it looks into {d['handle']} with {d['tool']}",
+        lambda d: joined(_said("failed", (d.get("error") or {}).get("message"))),
+    ),
     "artifact.created": Rule(
         "D6",
         lambda d: f"it is kept in full as {d['handle']}",
-        lambda d: f"{d['chars']} characters of {d['callId']}",
+        lambda d: f"{d['chars']} characters of {d['callId'] or 'an attachment'}",
     ),
     "command.issued": Rule(
         NONE,

@@ -213,6 +213,9 @@ class Handed:
     described: tuple[dict[str, Any], ...] = ()
 
 
+NOTHING = Handed()
+
+
 @dataclass(frozen=True, slots=True)
 class RememberedAnswer:
     """The answer that an idempotency key already got. `fingerprint` is a hash of the request it belongs to."""

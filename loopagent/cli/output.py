@@ -209,8 +209,12 @@ LINES: dict[str, Callable[[Json], str]] = {
     ),
     "payload.changed": _patch,
     "scratchpad.changed": lambda data: f"{len(data['tasks'])} task(s); {short(data['notes'])}",
+    "artifact.read": lambda data: (
+        f"{data['handle']}: {data['tool']}"
+        + ("" if data["ok"] else f" failed: {short(data['error']['message'])}")
+    ),
     "artifact.created": lambda data: (
-        f"{data['handle']}: {data['chars']} characters of {data['callId']}"
+        f"{data['handle']}: {data['chars']} characters of {data['callId'] or 'an attachment'}"
     ),
     "guard.nudged": lambda data: data["reason"],
     "guard.mistake": lambda data: f"{data['count']} in a row",

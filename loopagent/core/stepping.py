@@ -8,7 +8,7 @@ from loopagent.core import compaction, ending, inline, limits, people, plans, tu
 from loopagent.core.artifact_handles import handle_of
 from loopagent.core.changes import commit_payload
 from loopagent.core.effects import CallModel
-from loopagent.core.facts import ArtifactCreated, TurnStarted
+from loopagent.core.facts import TurnStarted
 from loopagent.core.facts_guards import GuardMistake
 from loopagent.core.gate import issue, learn
 from loopagent.core.outcome import NOT_FAILURES

@@ -11,6 +11,7 @@ from loopagent.app import App
 from loopagent.http import (
     problems,
     routes_agents,
+    routes_artifacts,
     routes_client_tools,
     routes_conversations,
     routes_requests,

@@ -15,7 +15,9 @@ from loopagent.http.routes_runs import Host, RunId
 
 
 router = APIRouter(tags=["artifacts"])
-Handle = Annotated[str, Path(max_length=20, description="Letter handle, such as A.")]
+Handle = Annotated[
+    str, Path(max_length=100, description="Letters, such as A, or SHA-256 of the content.")
+]
 SAFE = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'",
@@ -80,13 +82,14 @@ async def list_artifacts(app: Host, run_id: RunId) -> ArtifactList:
     },
 )
 async def show_artifact(app: Host, run_id: RunId, handle: Handle) -> Response:
-    """Fetch a stored result or file."""
+    """Fetch a stored result or file, by its letters or by its hash."""
     view = await app.get(run_id)
     known = next((one for one in view.state.artifacts if one.handle == handle.upper()), None)
-    stored = None if known is None else await app.store.artifact(run_id, known.artifact_id)
-    if known is None or stored is None:
+    stored = await app.store.artifact(run_id, known.artifact_id if known else handle)
+    if stored is None:
         text = f"Run {run_id!r} has no artifact {handle!r}."
         raise RequestError("unknown_artifact", text, status=404)
-    name = quote(known.name or f"{run_id}-{known.handle}", safe="")
-    headers = {**SAFE, "Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+    name = (known.name if known else "") or f"{run_id}-{handle}"
+    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+    headers = {**SAFE, "Content-Disposition": disposition}
     return Response(stored.content, media_type=stored.media_type, headers=headers)

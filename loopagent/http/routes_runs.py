@@ -9,7 +9,6 @@ from fastapi.responses import StreamingResponse
 
 from loopagent.app import App
 from loopagent.clients import fingerprint
-from loopagent.errors import RequestError
 from loopagent.http.models import (
     CancelRun,
     LoopStateView,
@@ -220,30 +219,6 @@ async def resume_run(app: Host, run_id: RunId, key: Key = None) -> RunDetail:
     """Take up a run that was left in the middle."""
     del key  # honoured before the route, for every POST
     return run_detail(await app.resume(run_id))
-
-
-@router.get(
-    "/runs/{run_id}/artifacts/{artifact_id}",
-    response_class=Response,
-    responses={
-        200: {
-            "description": "The text in full.",
-            "content": {"text/plain": {}, "application/json": {}},
-        },
-        **responses(401, 404, 422, 503),
-    },
-)
-async def read_artifact(
-    app: Host, run_id: RunId, artifact_id: Annotated[str, Path(max_length=100)]
-) -> Response:
-    """Read a result that was too long for the prompt."""
-    found = await app.store.artifact(run_id, artifact_id)
-    if found is None:
-        raise RequestError(
-            "unknown_artifact", f"Run {run_id!r} has no artifact {artifact_id!r}.", status=404
-        )
-    headers = {"X-Content-Type-Options": "nosniff", "Content-Disposition": "attachment"}
-    return Response(found.content, media_type=found.media_type, headers=headers)
 
 
 async def _start(app: App, body: NewRun, session: str) -> RunView:

@@ -107,7 +107,9 @@ class Children:
         """What the child is handed of its parent's artifacts; nothing else of another run can be looked into."""
         if sub.artifacts == "none":
             return Handed()
-        stored = [await self._store.artifact(parent.id, one.artifact_id) for one in parent.artifacts]
+        stored = [
+            await self._store.artifact(parent.id, one.artifact_id) for one in parent.artifacts
+        ]
         return Handed(
             tuple(one for one in stored if one is not None), handed_down(parent.artifacts)
         )

@@ -17,7 +17,7 @@ from loopagent.core.lineage import children_of
 from loopagent.core.state import RunState
 from loopagent.errors import ConflictError, RequestError, StoreError
 from loopagent.logs import log
-from loopagent.ports import Commit, Handed, Store
+from loopagent.ports import NOTHING, Commit, Handed, Store
 from loopagent.runtime.bus import Bus
 from loopagent.runtime.children import Children, ModelOf
 from loopagent.runtime.leases import Leases
@@ -80,9 +80,9 @@ class Engine:
             raise RequestError("shutting_down", text, status=503, retryable=True)
         started = Started(message, self._clock(), by, context, queued, state.payload, given.described)
         transition = advance(state, started)
+        facts, said = transition.facts, transition.messages
         commit = Commit(
-            transition.state, 0, started.at, (started,), transition.facts, transition.messages,
-            artifacts=given.stored,
+            transition.state, 0, started.at, (started,), facts, said, artifacts=given.stored
         )
         first_seq = await self._store.create(commit, metadata=metadata)
         live = Live.fresh(transition)

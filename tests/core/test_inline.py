@@ -40,7 +40,10 @@ def reads(*tools: str) -> dict[str, Any]:
 def told(play: Play) -> dict[str, Any]:
     """The last results of operations that the model was given."""
     texts = [one.text for one in play.messages if one.kind == "results"]
-    return json.loads(next(one for one in reversed(texts) if "artifactToolCalls" in one))
+    found: dict[str, Any] = json.loads(
+        next(one for one in reversed(texts) if "artifactToolCalls" in one)
+    )
+    return found
 
 
 def test_reads_run_beside_the_step_and_survive_its_end() -> None:
