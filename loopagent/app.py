@@ -187,7 +187,7 @@ class App:
             conversation: Id of the user's conversation to continue, or to begin.
             user: Who the run is for; users never see anything of each other.
             on_busy: What to do when a run of the conversation has not ended, see `Conversations.begin`.
-            attachments: Files that the model can look into with the tools that fit their types.
+            attachments: Files that the model can look into.
             by: Who starts it.
 
         Raises:
@@ -208,7 +208,8 @@ class App:
             client=client,
         )
         task, given = checked_message(message, spec), checked_attachments(attachments, spec.limits)
-        await self.conversations.begin(state, task, by=by, metadata=metadata, on_busy=on_busy, given=given)
+        begin = self.conversations.begin
+        await begin(state, task, by=by, metadata=metadata, on_busy=on_busy, given=given)
         return await self.get(state.id)
 
     async def answer(

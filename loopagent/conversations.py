@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from loopagent.core.events import CancelRequested
 from loopagent.errors import RequestError
-from loopagent.runtime.line import Line
-
 from loopagent.ports import NOTHING, Handed
+from loopagent.runtime.line import Line
 
 
 if TYPE_CHECKING:
@@ -88,7 +87,9 @@ class Conversations:
             else:
                 return
             if on_busy == "enqueue":
-                await self._engine.create(state, message, by=by, metadata=metadata, queued=True, given=given)
+                await self._engine.create(
+                    state, message, by=by, metadata=metadata, queued=True, given=given
+                )
                 await self._line.let_in(state)
                 return
             await self._interrupt(state)

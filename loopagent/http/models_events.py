@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from loopagent.http.models import View
+from loopagent.http.body import View
 
 
 class EventView(View):

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from loopagent.http.models import View, listed
+from loopagent.http.body import View
+from loopagent.http.models import listed
 from loopagent.http.problems import responses
 from loopagent.http.routes_runs import MAX_PAGE, Host
 

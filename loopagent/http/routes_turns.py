@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path
 
-from loopagent.http.models import View
+from loopagent.http.body import View
 from loopagent.http.problems import responses
 from loopagent.http.routes_runs import Host, RunId
 from loopagent.runtime.turn import turn_record

@@ -78,12 +78,11 @@ class Engine:
         if self.closing:
             text = "The server is shutting down."
             raise RequestError("shutting_down", text, status=503, retryable=True)
-        started = Started(message, self._clock(), by, context, queued, state.payload, given.described)
+        now, files = self._clock(), given.described
+        started = Started(message, now, by, context, queued, state.payload, files)
         transition = advance(state, started)
-        facts, said = transition.facts, transition.messages
-        commit = Commit(
-            transition.state, 0, started.at, (started,), facts, said, artifacts=given.stored
-        )
+        new, facts, said = transition.state, transition.facts, transition.messages
+        commit = Commit(new, 0, now, (started,), facts, said, artifacts=given.stored)
         first_seq = await self._store.create(commit, metadata=metadata)
         live = Live.fresh(transition)
         self._live[state.id] = live
