@@ -199,13 +199,9 @@ class App:
         spec = with_plan_mode(with_limits(known.spec, limits), plan_mode)
         spec = with_client_tools(spec, client_tools, client)
         name = choose_model(spec, model, self._default_model, known.model_object)
+        answers, data = usable_model(name, self._performer.open), checked_payload(known, payload)
         state = new_run(
-            spec,
-            usable_model(name, self._performer.open),
-            checked_payload(known, payload),
-            user=user,
-            conversation=conversation or "",
-            client=client,
+            spec, answers, data, user=user, conversation=conversation or "", client=client
         )
         task, given = checked_message(message, spec), checked_attachments(attachments, spec.limits)
         begin = self.conversations.begin
