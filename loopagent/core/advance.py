@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from loopagent.core import (
+    claims,
     client_calls,
     compaction,
     ending,
@@ -36,6 +37,7 @@ from loopagent.core.effects import (
     RunAction,
     SetTimer,
     StartRun,
+    Verify,
 )
 from loopagent.core.events import (
     CancelRequested,
@@ -274,6 +276,7 @@ SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
     ReadMessage: _known_now,
     KeepValue: _known_now,
     Compact: compaction.settled,
+    Verify: claims.verified,
     SetTimer: _time_is_up,
     StartRun: sub_agents.settled,
     AskHuman: _answered,

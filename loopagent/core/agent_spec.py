@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from loopagent.core.action_spec import ActionSpec, CallSpec
@@ -192,6 +192,23 @@ class ContextSpec(Spec):
     """Share by which it must have become shorter for that."""
 
 
+class VerifierSpec(Spec):
+    """Who has to agree that a task is done: an action of the agent that only reads, or another model."""
+
+    action: str | None = None
+    """An action; it is given `task`, `message` and `payload`, as far as it has such parameters."""
+    model: str | None = None
+    """`provider:model`, never one that does the work."""
+    instructions: str = ""
+    """What a model is to look at, beside the general."""
+
+    @model_validator(mode="after")
+    def _one(self) -> VerifierSpec:
+        if (self.action is None) == (self.model is None):
+            raise ValueError("a verifier is either an action or a model")
+        return self
+
+
 class Completion(Spec):
     """When a completion claim is accepted."""
 
@@ -199,6 +216,8 @@ class Completion(Spec):
     """Every scratchpad task must be completed."""
     min_calls: dict[str, int] = Field(default_factory=dict)
     """Successful calls an action needs before the run may complete."""
+    verifier: VerifierSpec | None = None
+    """Who has to agree."""
 
 
 class AgentSpec(Spec):
@@ -260,6 +279,18 @@ class AgentSpec(Spec):
         if clash is not None:
             raise ValueError(clash)
         return tools
+
+    @model_validator(mode="after")
+    def _verified_by_another(self) -> AgentSpec:
+        verifier = self.completion.verifier
+        if verifier is None:
+            return self
+        if verifier.model is not None and verifier.model in {self.model, *self.fallback_models}:
+            raise ValueError("completion.verifier: the model that does the work cannot verify it")
+        known = None if verifier.action is None else self.action(verifier.action)
+        if verifier.action is not None and (known is None or known.effects != "read"):
+            raise ValueError("completion.verifier: name an action of the agent that only reads")
+        return self
 
     @property
     def interactive(self) -> bool:

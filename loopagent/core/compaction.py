@@ -92,7 +92,7 @@ def settled(tx: Tx, effect: Compact, outcome: Outcome) -> None:
     """Absorb a summary: what it stands for is left out of the view from now on."""
     value = cast("dict[str, Any]", outcome.value) if isinstance(outcome.value, dict) else {}
     if call := value.get("call"):
-        _charge(tx, call)
+        count_call(tx, "summary", call)
     view, up_to = tx.state.view, int(value.get("upTo") or 0)
     if up_to > view.summarised:
         first = next(one for one in range(1, up_to + 1) if one not in value["kept"])
@@ -165,15 +165,21 @@ def _tell(tx: Tx, reason: Reason, how: Literal["stubs", "summary"], *numbers: in
     tx.fact(fact)
 
 
-def _charge(tx: Tx, call: dict[str, Any]) -> None:
-    """Count a model call that is not the planner's, and let it be seen."""
+def count_call(tx: Tx, purpose: str, call: dict[str, Any]) -> None:
+    """Count a model call that is not the planner's, and let it be seen.
+
+    Args:
+        tx: The transition.
+        purpose: What the call was for.
+        call: Its `model`, `usage`, and `error` if it failed.
+    """
     usage = call.get("usage") or {}
     before, after = tx.state.usage, tx.state.usage.plus(usage)
     tx.state.usage = after
     spent = {key: amount for key, amount in after.less(before).public().items() if amount}
     tx.fact(
         ModelCalled(
-            purpose="summary",
+            purpose=purpose,
             model=str(call.get("model") or tx.state.model),
             usage=spent,
             error=call.get("error"),

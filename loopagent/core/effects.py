@@ -98,6 +98,15 @@ class Compact:
 
 
 @value_object(frozen=True, slots=True)
+class Verify:
+    """Have the verifier of the completion policy judge a claim, whose message this is."""
+
+    id: str
+    message: str
+    kind: Literal["verify"] = "verify"
+
+
+@value_object(frozen=True, slots=True)
 class SetTimer:
     """Wait until `due`, seconds since the epoch. After a restart the wait goes on to the same moment."""
 
@@ -209,6 +218,7 @@ Effect: TypeAlias = (
     | ReadArtifact
     | KeepValue
     | Compact
+    | Verify
     | SetTimer
     | StartRun
     | AskHuman

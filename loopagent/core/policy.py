@@ -42,6 +42,7 @@ INWARD: Final = frozenset(
         "set_timer",
         "compact",
         "keep_value",
+        "verify",
     }
 )
 """Kinds of effects that change nothing outside of the run."""

@@ -203,7 +203,7 @@ class RunState:
     inline: tuple[InlineCall, ...] = ()
     """Operations of the last reply that run beside its step, as it asked for them, until the model hears of them."""
     claim: Claim | None = None
-    """The completion that is about to be taken."""
+    """The completion that is about to be taken, or that the verifier is asked about."""
     mail: tuple[Mail, ...] = ()
     notices: tuple[str, ...] = ()
     """What the engine tells the model at the next turn boundary."""

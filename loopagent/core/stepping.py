@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopagent.core import compaction, ending, inline, limits, people, plans, turns
+from loopagent.core import claims, compaction, ending, inline, limits, people, plans
 from loopagent.core.artifact_handles import handle_of
 from loopagent.core.changes import commit_payload
 from loopagent.core.effects import CallModel
@@ -44,7 +44,7 @@ def carry_on(tx: Tx) -> None:
         elif tx.state.pending:
             return
         elif tx.state.claim is not None:
-            turns.take_claim(tx, tx.state.claim)
+            claims.claim(tx, tx.state.claim)
         else:
             _next_turn(tx)
 

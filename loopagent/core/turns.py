@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from loopagent.core import compaction, ending, inline, limits, policy
 from loopagent.core.changes import commit_payload
-from loopagent.core.completion import missing_for_completion
 from loopagent.core.facts import (
     CommandIssued,
     ReplyReceived,
@@ -261,45 +260,6 @@ def _commands(tx: Tx, reply: dict[str, Any]) -> None:
     for field_name, automatic in COMMANDS:
         for command in reply.get(field_name) or ():
             tx.fact(CommandIssued(command=command, automatic=automatic), "model")
-
-
-def take_claim(tx: Tx, claim: Claim) -> None:
-    """Take a completion claim when the policy holds and nobody has said anything more."""
-    tx.state.claim = None
-    goes_on = "step" if claim.by_step else "continue"
-    if tx.state.mail:
-        tx.close_turn(goes_on)
-        return
-    missing = missing_for_completion(tx.state)
-    if not missing:
-        ending.complete(tx, claim.message, list(claim.commands), claim.form)
-    elif claim.by_step:
-        listed = "\n".join(f"- {one}" for one in missing)
-        tx.notice(f"The run was not ended with this step. Still missing:\n{listed}")
-        tx.close_turn(goes_on)
-    else:
-        _not_done(tx, missing)
-
-
-def _not_done(tx: Tx, missing: list[str]) -> None:
-    """The claim is too early: the model hears why, a bounded number of times."""
-    claims = tx.state.counters.claims + 1
-    tx.count(claims=claims)
-    tx.close_turn("continue")
-    if claims >= tx.state.spec.limits.max_claims:
-        ending.fail(
-            tx,
-            "completion",
-            "The task is not done: " + "; ".join(missing),
-            by="policy",
-            missing=missing,
-        )
-        return
-    tx.fact(GuardNudged(reason="completion"), "policy")
-    tx.notice(
-        "Completion was not accepted yet. Still missing:\n"
-        + "\n".join(f"- {one}" for one in missing)
-    )
 
 
 def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:

@@ -20,9 +20,10 @@ from loopagent.logs import log
 from loopagent.ports import NOTHING, Commit, Handed, Store
 from loopagent.runtime.bus import Bus
 from loopagent.runtime.children import Children, ModelOf
+from loopagent.runtime.ends import broken, event_of, in_doubt, log_end, log_start
 from loopagent.runtime.leases import Leases
 from loopagent.runtime.live import Live
-from loopagent.runtime.perform import Performer, broken, event_of, in_doubt, log_end, log_start
+from loopagent.runtime.perform import Performer
 from loopagent.runtime.repeatable import repeatable
 from loopagent.runtime.view import shown_messages
 

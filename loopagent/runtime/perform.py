@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -20,18 +19,18 @@ from loopagent.core.effects import (
     ReadMessage,
     RunAction,
     SetTimer,
+    Verify,
 )
-from loopagent.core.events import Event, Reported, Settled
 from loopagent.core.lineage import place_in_tree
-from loopagent.core.outcome import INTERRUPTED, Outcome
+from loopagent.core.outcome import Outcome
 from loopagent.core.prompt import system_prompt, volatile_message
 from loopagent.core.text import clean_text
 from loopagent.errors import ModelError
-from loopagent.logs import log
 from loopagent.ports import ChatMessage, Model, ModelReply, ModelRequest
 from loopagent.redaction import Redactor, StreamRedactor
+from loopagent.runtime import verify
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask, notice_data
-from loopagent.runtime.compact import compact, usage_json
+from loopagent.runtime.compact import Summarise, compact, usage_json
 from loopagent.runtime.keep import kept
 from loopagent.runtime.looking import Looker
 from loopagent.runtime.partial import MessageStream
@@ -41,7 +40,6 @@ from loopagent.runtime.structured import Schemas
 
 if TYPE_CHECKING:
     from loopagent.core.agent_spec import AgentSpec, Limits
-    from loopagent.core.state import RunState
     from loopagent.ports import Store
     from loopagent.runtime.bus import Bus
     from loopagent.runtime.invoke import Invoker
@@ -92,6 +90,7 @@ class Performer:
             ReadConversation: self._read_conversation,
             SetTimer: self._set_timer,
             Compact: self._compact,
+            Verify: self._verify,
         }
 
     async def perform(self, live: Live, effect: Effect, report: Report) -> Outcome:
@@ -274,18 +273,42 @@ class Performer:
         return await self._shortened(live, effect.id, kept, always=effect.always)
 
     async def _compact(self, live: Live, effect: Compact, report: Report) -> Outcome:
-        put = self._beside(live, effect, report)
+        return await compact(live, effect, self._asker(live, effect, report), self._mask)
 
-        async def summarise(request: ModelRequest) -> ModelReply:
+    async def _verify(self, live: Live, effect: Verify, report: Report) -> Outcome:
+        verifier = live.state.spec.completion.verifier
+        assert verifier is not None  # nothing is verified without one
+        if verifier.model is not None:
+            asker = self._asker(live, effect, report, (verifier.model,))
+            return await verify.ask_model(live, effect, verifier, asker)
+        spec = live.state.spec.action(str(verifier.action))
+        assert spec is not None  # the definition was checked
+        params = verify.parameters(live, effect, spec.parameters)
+        call = RunAction(effect.id, spec.name, params, spec.timeout_ms, repeatable=True, whole=True)
+        outcome = await self._run_action(live, call, report)
+        return outcome.with_value({"verdict": outcome.value})
+
+    def _asker(
+        self, live: Live, effect: Effect, report: Report, names: Sequence[str] = ()
+    ) -> Summarise:
+        """Asks a model for a text; the run's models when none is named."""
+        put = self._beside(live, effect, report, names=names)
+
+        async def asked(request: ModelRequest) -> ModelReply:
             return (await put(request))[0]
 
-        return await compact(live, effect, summarise, self._mask)
+        return asked
 
     def _beside(
-        self, live: Live, effect: Effect, report: Report, timeout_ms: int | None = None
+        self,
+        live: Live,
+        effect: Effect,
+        report: Report,
+        timeout_ms: int | None = None,
+        names: Sequence[str] = (),
     ) -> Callable[[ModelRequest], Awaitable[tuple[ModelReply, tuple[Attempt, ...]]]]:
-        """Asks the run's models something other than the next step."""
-        names = (live.state.model, *live.state.spec.fallback_models)
+        """Asks models something other than the next step: the run's, when none are named."""
+        names = names or (live.state.model, *live.state.spec.fallback_models)
         seconds = None if timeout_ms is None else timeout_ms / 1000.0
 
         async def on_retry(notice: RetryNotice) -> None:
@@ -337,59 +360,6 @@ def _most_bytes(bounds: Limits, effect: RunAction) -> int:
     """How large a result may be; one for a pipeline is held by it."""
     most = bounds.max_result_bytes
     return min(most, bounds.max_pipeline_bytes) if effect.whole else most
-
-
-def in_doubt(state: RunState, at: float) -> list[Settled]:
-    """The ends of calls that were started before a crash and may not silently run again."""
-    return [
-        Settled(key, interrupted(one), at)
-        for key, one in state.pending.items()
-        if isinstance(one, RunAction) and one.started and not one.repeatable
-    ]
-
-
-def event_of(effect_id: str, outcome: Outcome | None, at: float) -> Event:
-    """What the run is told when an effect was performed; one without an outcome is settled later, from elsewhere."""
-    if outcome is None:
-        return Reported("started", {"effects": [effect_id]}, at)
-    return Settled(effect_id, outcome, at)
-
-
-def log_start(live: Live, effect: Effect) -> None:
-    """Note in the process's log that an effect is performed."""
-    if log.hears(logging.DEBUG):
-        log.debug("effect.started", **_named(live, effect))
-
-
-def log_end(live: Live, effect: Effect, outcome: Outcome | None) -> None:
-    """Note in the process's log how an effect ended; None for one that is settled from elsewhere."""
-    if log.hears(logging.INFO):
-        code = outcome.error.code if outcome is not None and outcome.error is not None else None
-        name = "effect.complete" if code is None else "effect.failed"
-        log.info(name, **_named(live, effect), code=code)
-
-
-def broken(live: Live, effect: Effect, error: Exception) -> Outcome:
-    """The outcome of an effect that an unexpected exception ended; the process's log tells more."""
-    log.error("effect.broke", error, **_named(live, effect))
-    return Outcome.failed("internal", f"{type(error).__name__} while performing {effect.kind}.")
-
-
-def _named(live: Live, effect: Effect) -> dict[str, Any]:
-    """Which effect it is, for the log."""
-    turn = effect.id.partition(":")[0]
-    return {
-        "run_id": live.run_id,
-        "turn": int(turn) if turn.isdecimal() else live.state.turn,
-        "effect_id": effect.id,
-        "kind": effect.kind,
-    }
-
-
-def interrupted(effect: RunAction) -> Outcome:
-    """The outcome of a call that was started before a crash and must not silently run again."""
-    text = f"{effect.action} was interrupted by a crash and may have taken effect; check before repeating."
-    return Outcome.failed(INTERRUPTED, text, may_have_run=True)
 
 
 def _attempt(attempt: Attempt) -> dict[str, Any]:

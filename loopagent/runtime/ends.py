@@ -1,0 +1,69 @@
+"""How effects end, as the run and the process's log are told."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from loopagent.core.effects import Effect, RunAction
+from loopagent.core.events import Event, Reported, Settled
+from loopagent.core.outcome import INTERRUPTED, Outcome
+from loopagent.logs import log
+
+
+if TYPE_CHECKING:
+    from loopagent.core.state import RunState
+    from loopagent.runtime.live import Live
+
+
+def in_doubt(state: RunState, at: float) -> list[Settled]:
+    """The ends of calls that were started before a crash and may not silently run again."""
+    return [
+        Settled(key, interrupted(one), at)
+        for key, one in state.pending.items()
+        if isinstance(one, RunAction) and one.started and not one.repeatable
+    ]
+
+
+def event_of(effect_id: str, outcome: Outcome | None, at: float) -> Event:
+    """What the run is told when an effect was performed; one without an outcome is settled later, from elsewhere."""
+    if outcome is None:
+        return Reported("started", {"effects": [effect_id]}, at)
+    return Settled(effect_id, outcome, at)
+
+
+def log_start(live: Live, effect: Effect) -> None:
+    """Note in the process's log that an effect is performed."""
+    if log.hears(logging.DEBUG):
+        log.debug("effect.started", **_named(live, effect))
+
+
+def log_end(live: Live, effect: Effect, outcome: Outcome | None) -> None:
+    """Note in the process's log how an effect ended; None for one that is settled from elsewhere."""
+    if log.hears(logging.INFO):
+        code = outcome.error.code if outcome is not None and outcome.error is not None else None
+        name = "effect.complete" if code is None else "effect.failed"
+        log.info(name, **_named(live, effect), code=code)
+
+
+def broken(live: Live, effect: Effect, error: Exception) -> Outcome:
+    """The outcome of an effect that an unexpected exception ended; the process's log tells more."""
+    log.error("effect.broke", error, **_named(live, effect))
+    return Outcome.failed("internal", f"{type(error).__name__} while performing {effect.kind}.")
+
+
+def _named(live: Live, effect: Effect) -> dict[str, Any]:
+    """Which effect it is, for the log."""
+    turn = effect.id.partition(":")[0]
+    return {
+        "run_id": live.run_id,
+        "turn": int(turn) if turn.isdecimal() else live.state.turn,
+        "effect_id": effect.id,
+        "kind": effect.kind,
+    }
+
+
+def interrupted(effect: RunAction) -> Outcome:
+    """The outcome of a call that was started before a crash and must not silently run again."""
+    text = f"{effect.action} was interrupted by a crash and may have taken effect; check before repeating."
+    return Outcome.failed(INTERRUPTED, text, may_have_run=True)
