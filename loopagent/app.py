@@ -39,6 +39,7 @@ from loopagent.intake import (
 )
 from loopagent.intake import message as checked_message
 from loopagent.intake import payload as checked_payload
+from loopagent.memory import Memory
 from loopagent.ports import RequestRow, RunRow, Store
 from loopagent.redaction import Redactor, secrets_of
 from loopagent.registry import Registry
@@ -118,6 +119,7 @@ class App:
             clock=clock,
         )
         self.conversations = Conversations(self.store, self.engine, clock)
+        self.memory = Memory(self.store, self.redactor.mask, clock)
         self._background: list[asyncio.Task[None]] = []
         self.closing = False
 
@@ -168,6 +170,7 @@ class App:
         plan_mode: bool | None = None,
         conversation: str | None = None,
         user: str = "",
+        tenant: str = "",
         on_busy: OnBusy = "reject",
         attachments: Iterable[Attachment] = (),
         by: str = "client",
@@ -186,6 +189,7 @@ class App:
             plan_mode: Whether a person must approve a plan before anything changes; None as the agent says.
             conversation: Id of the user's conversation to continue, or to begin.
             user: Who the run is for; users never see anything of each other.
+            tenant: The organisation of that user; users of different ones are never the same.
             on_busy: What to do when a run of the conversation has not ended, see `Conversations.begin`.
             attachments: Files that the model can look into.
             by: Who starts it.
@@ -200,9 +204,8 @@ class App:
         spec = with_client_tools(spec, client_tools, client)
         name = choose_model(spec, model, self._default_model, known.model_object)
         answers, data = usable_model(name, self._performer.open), checked_payload(known, payload)
-        state = new_run(
-            spec, answers, data, user=user, conversation=conversation or "", client=client
-        )
+        whose = {"user": user, "tenant": tenant, "conversation": conversation or ""}
+        state = new_run(spec, answers, data, client=client, **whose)
         task, given = checked_message(message, spec), checked_attachments(attachments, spec.limits)
         begin = self.conversations.begin
         await begin(state, task, by=by, metadata=metadata, on_busy=on_busy, given=given)

@@ -155,8 +155,10 @@ def _check(state: RunState) -> None:
             " and begins with a letter or digit."
         )
         raise RequestError("invalid_conversation", text)
-    if len(state.user) > MAX_NAME_CHARS or not (state.user.isprintable()):
-        text = f"The name of a user has at most {MAX_NAME_CHARS} characters, all of them printable."
+    if any(
+        len(one) > MAX_NAME_CHARS or not one.isprintable() for one in (state.user, state.tenant)
+    ):
+        text = f"The name of a user or tenant has at most {MAX_NAME_CHARS} characters, all of them printable."
         raise RequestError("invalid_user", text)
 
 

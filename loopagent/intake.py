@@ -71,7 +71,7 @@ def new_run(spec: AgentSpec, model: str, payload: Any, **whose: str) -> RunState
         spec: Its pinned definition.
         model: `provider:model` that answers.
         payload: What it starts with.
-        **whose: `user`, `conversation` and `client` of `RunState`.
+        **whose: `user`, `tenant`, `conversation` and `client` of `RunState`.
     """
     run_id = f"run_{token_hex(8)}"
     return RunState(

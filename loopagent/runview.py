@@ -53,6 +53,7 @@ class RunView:
             "children": children_of(state),
             "agent": state.spec.name,
             "user": state.user or None,
+            "tenant": state.tenant or None,
             "conversationId": state.conversation or None,
             "model": state.model,
             "status": state.status,

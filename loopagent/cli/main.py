@@ -13,6 +13,7 @@ from loopagent import logs, resources
 from loopagent.app import App
 from loopagent.cli import decide, manage, scenarios, tools
 from loopagent.cli.conversations import conversations
+from loopagent.cli.memory import memory
 from loopagent.cli.output import out
 from loopagent.cli.session import Output, drive, run_async, terminal_answerer
 from loopagent.cli.skills import skills
@@ -31,6 +32,7 @@ cli = typer.Typer(
 cli.add_typer(manage.runs, name="runs")
 cli.add_typer(decide.requests, name="requests")
 cli.add_typer(conversations, name="conversations")
+cli.add_typer(memory, name="memory")
 cli.add_typer(tools.agents, name="agents")
 cli.add_typer(skills, name="skills")
 cli.add_typer(tools.schemas, name="schemas")
@@ -45,6 +47,7 @@ Conversation = Annotated[
     str | None, typer.Option(help="Id of the conversation to continue, or to begin.")
 ]
 User = Annotated[str, typer.Option(help="Who the run is for.")]
+Tenant = Annotated[str, typer.Option(help="Organisation of that user.")]
 Busy = Annotated[
     OnBusy,
     typer.Option(help="When another run of the conversation has not ended."),
@@ -81,6 +84,7 @@ def run(
     ] = None,
     conversation: Conversation = None,
     user: User = "",
+    tenant: Tenant = "",
     on_busy: Busy = "reject",
 ) -> None:
     """Run an agent to its end, or to its first question when nobody is at the terminal."""
@@ -90,7 +94,7 @@ def run(
     task = sys.stdin.read() if message == "-" else message
     limits = None if max_seconds is None else {"maxSeconds": max_seconds}
     asked: dict[str, Any] = {"model": model, "limits": limits, "plan_mode": plan}
-    asked |= {"conversation": conversation, "user": user, "on_busy": on_busy}
+    asked |= {"conversation": conversation, "user": user, "tenant": tenant, "on_busy": on_busy}
 
     async def work() -> int:
         async with open_app(loaded, db, recover=False) as app:

@@ -19,6 +19,7 @@ from loopagent.core import (
     family,
     inline,
     plans,
+    recall,
     sub_agents,
     turns,
 )
@@ -33,6 +34,7 @@ from loopagent.core.effects import (
     Compact,
     Effect,
     KeepValue,
+    ReadMemory,
     ReadMessage,
     RunAction,
     SetTimer,
@@ -115,6 +117,7 @@ def _begin(tx: Tx, message: str, context: str, by: str) -> None:
         hear(tx, "task", message, by=_by(by))
     else:  # a parent's model wrote it, which must not pass for a person
         tx.say("user", "task", message)
+    recall.ask(tx, message)
 
 
 def _let_in(tx: Tx, effect: AwaitConversation, outcome: Outcome) -> None:
@@ -279,6 +282,7 @@ SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
     Verify: claims.verified,
     SetTimer: _time_is_up,
     StartRun: sub_agents.settled,
+    ReadMemory: recall.told,
     AskHuman: _answered,
     CallClientTool: client_calls.answered,
     AwaitConversation: _let_in,

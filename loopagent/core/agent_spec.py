@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 from loopagent.core.action_spec import ActionSpec, CallSpec
 from loopagent.core.breaker import BreakerLimits
 from loopagent.core.client_tool_spec import ClientToolSpec, same_names
+from loopagent.core.memory_spec import MemorySpec
 from loopagent.core.shrink import ShrinkLimits
 from loopagent.core.skill_spec import SkillSet, SkillSpec
 
@@ -263,6 +264,8 @@ class AgentSpec(Spec):
     """`interactive`: a person can be asked; `autonomous`: nobody answers, so nothing waits."""
     references: References = "templates"
     """`templates`: only `{{ … }}` is filled in; `bare`: also a text that is nothing but a path, as in older prompts."""
+    memory: MemorySpec | None = None
+    """Notes that it keeps from run to run; null for none."""
     limits: Limits = Limits()
     """Every bound of a run."""
     context: ContextSpec = ContextSpec()

@@ -141,6 +141,26 @@ RequestKind = Literal["approval", "question", "guard", "plan"]
 
 
 @value_object(frozen=True, slots=True)
+class ReadMemory:
+    """Find the notes of earlier runs that are of use for a task."""
+
+    id: str
+    query: str
+    kind: Literal["read_memory"] = "read_memory"
+
+
+@value_object(frozen=True, slots=True)
+class WriteMemory:
+    """Keep a note for later runs, if the agent's rules let it."""
+
+    id: str
+    note: str
+    type: str
+    scope_hint: Literal["user", "agent"] | None = None
+    kind: Literal["write_memory"] = "write_memory"
+
+
+@value_object(frozen=True, slots=True)
 class AskHuman:
     """Wait for a person. No worker performs it; it is shown, and answered from outside.
 
@@ -221,6 +241,8 @@ Effect: TypeAlias = (
     | Verify
     | SetTimer
     | StartRun
+    | ReadMemory
+    | WriteMemory
     | AskHuman
     | CallClientTool
     | AwaitConversation

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from loopagent.core.artifact_calls import ArtifactCalls
 from loopagent.core.conversation_calls import ConversationCalls
 from loopagent.core.json_values import compact_json
+from loopagent.core.memory_writes import MemoryWrites
 from loopagent.core.problems import Problem
 from loopagent.core.state import InlineCall
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 FIELDS = ("artifactToolCalls", "conversationToolCalls", "memoryWrites")
 """Fields of a reply that hold such operations, in the order in which their outcomes are told."""
 OPERATIONS: dict[str, Operation[Any]] = {
-    one.field: one for one in (ArtifactCalls(), ConversationCalls())
+    one.field: one for one in (ArtifactCalls(), ConversationCalls(), MemoryWrites())
 }
 """What can be done, by field. A new operation is a module with a class, and one entry here."""
 _BY_KEY = {one.key: one for one in OPERATIONS.values()}
@@ -62,7 +63,7 @@ def stage(
         if not reply.get(name):
             continue
         operation = OPERATIONS.get(name)
-        if operation is None or not operation.offered(run.spec):
+        if operation is None or not (operation.tolerant or operation.offered(run.spec)):
             problems.append(Problem(name, "this agent has no such tools; leave the field out", ""))
             continue
         entries, wrong, tolerated = operation.check(run, reply[name], name)

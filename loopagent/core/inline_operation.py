@@ -31,6 +31,8 @@ class Operation(ABC, Generic[E]):
     """Its part of the effects' ids; a stored format."""
     reads: ClassVar[bool] = True
     """Whether the model wants to see the outcomes before it decides anything else."""
+    tolerant: ClassVar[bool] = False
+    """Whether an agent that may not use the field is told so with the outcomes, instead of having its reply refused."""
 
     @abstractmethod
     def offered(self, spec: AgentSpec) -> bool:

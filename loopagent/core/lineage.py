@@ -169,6 +169,7 @@ def child_state(parent: RunState, effect: StartRun, model: str) -> RunState | No
         ancestors=_ancestors(parent),
         serves=effect.id,
         user=parent.user,
+        tenant=parent.tenant,
         client=parent.client,
         asks_parent=sub.questions == "parent",
     )

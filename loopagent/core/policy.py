@@ -37,6 +37,7 @@ INWARD: Final = frozenset(
         "read_message",
         "read_artifact",
         "read_conversation",
+        "read_memory",
         "cancel_effect",
         "cancel_run",
         "set_timer",

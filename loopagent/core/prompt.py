@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import StrictUndefined, Template
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from loopagent.core import limits, policy
+from loopagent.core import limits, memory_writes, policy
 from loopagent.core.abilities import describe_call, possible_children
 from loopagent.core.artifact_calls import artifact_list
 from loopagent.core.envelope import LoopAgentResponse
@@ -144,7 +144,7 @@ def _variables(spec: AgentSpec, step_types: Collection[str]) -> dict[str, Any]:
     return {
         "agent": {"name": spec.name, "description": spec.description},
         "envelope": model_shape(LoopAgentResponse, only=reply_fields(spec)),
-        "rules": (*RULES, *_plan_rules(spec)),
+        "rules": (*RULES, *_plan_rules(spec), *memory_writes.rules(spec)),
         "types": shared,
         "steps": [_step(one, shared, hidden) for one in steps],
         "actions": [

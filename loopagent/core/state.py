@@ -47,8 +47,9 @@ MessageKind = Literal[
     "skill",
     "context",
     "summary",
+    "memory",
 ]
-PINNED: frozenset[MessageKind] = frozenset({"task", "plan", "skill"})
+PINNED: frozenset[MessageKind] = frozenset({"task", "plan", "skill", "memory"})
 """Kinds of messages that stay in every later prompt, however much of the transcript is compacted."""
 
 
@@ -188,6 +189,8 @@ class RunState:
     parent_id: str | None = None
     user: str = ""
     """Who the run is for; what is kept for one user is never shown to another. Empty: nobody in particular."""
+    tenant: str = ""
+    """The organisation of that user; users of different ones are never the same."""
     conversation: str = ""
     """Id of the user's conversation that the run continues; empty for none, and for the runs of sub-agents."""
     client: str = ""

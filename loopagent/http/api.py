@@ -14,6 +14,7 @@ from loopagent.http import (
     routes_artifacts,
     routes_client_tools,
     routes_conversations,
+    routes_memory,
     routes_requests,
     routes_runs,
     routes_turns,
@@ -63,6 +64,7 @@ def create_api(
         routes_turns,
         routes_client_tools,
         routes_conversations,
+        routes_memory,
         routes_agents,
     ):
         api.include_router(routes.router, prefix="/api/v1")

@@ -32,6 +32,8 @@ class NewRun(Body):
     """The user's conversation to continue, or to begin."""
     user: str = Field(default="", max_length=200)
     """Who the run is for; users never see anything of each other."""
+    tenant: str = Field(default="", max_length=200)
+    """The organisation of that user; users of different ones are never the same."""
     on_busy: Literal["reject", "enqueue", "interrupt"] = "reject"
     """When another run of the conversation has not ended: 409, wait for its end, or cancel it."""
     attachments: list[NewAttachment] = Field(default=[], max_length=1_000)
@@ -214,6 +216,7 @@ class RunDetail(View):
     """Child runs that it waits for."""
     agent: str
     user: str | None = None
+    tenant: str | None = None
     conversation_id: str | None = None
     """The user's conversation that the run continues."""
     model: str

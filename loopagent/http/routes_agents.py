@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path
 
 from loopagent.agent import Agent
 from loopagent.errors import RequestError
-from loopagent.http.models import AgentDetail, AgentList, AgentSummary, Health, SkillSummary
+from loopagent.http.body import View
+from loopagent.http.models import AgentDetail, AgentList, AgentSummary, SkillSummary
 from loopagent.http.problems import responses
 from loopagent.http.routes_runs import Host
 
 
 router = APIRouter(tags=["agents"])
 health = APIRouter(tags=["health"])
+
+
+class Health(View):
+    """Whether the process can work."""
+
+    status: Literal["ok", "closing"]
 
 
 @router.get("/agents", responses=responses(401, 503))

@@ -231,6 +231,7 @@ async def _start(app: App, body: NewRun, session: str) -> RunView:
         plan_mode=body.plan_mode,
         conversation=body.conversation_id,
         user=body.user,
+        tenant=body.tenant,
         on_busy=body.on_busy,
         metadata=body.metadata,
         client_tools=body.client_tools,

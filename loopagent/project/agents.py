@@ -33,7 +33,6 @@ KIND: Final = "Agent"
 MAX_NAME_CHARS: Final = 100
 PATTERNS: Final = ("agents/*.agent.yaml", "agents/*.agent.yml", "agents/*.agent.json")
 LATER: Final = (
-    "memory",
     "artifactTools",
     "references",
 )

@@ -16,10 +16,12 @@ from loopagent.core.effects import (
     KeepValue,
     ReadArtifact,
     ReadConversation,
+    ReadMemory,
     ReadMessage,
     RunAction,
     SetTimer,
     Verify,
+    WriteMemory,
 )
 from loopagent.core.lineage import place_in_tree
 from loopagent.core.outcome import Outcome
@@ -35,6 +37,7 @@ from loopagent.runtime.keep import kept
 from loopagent.runtime.looking import Looker
 from loopagent.runtime.partial import MessageStream
 from loopagent.runtime.recall import Recall, summary_of
+from loopagent.runtime.remembering import Remembering
 from loopagent.runtime.structured import Schemas
 
 
@@ -79,6 +82,7 @@ class Performer:
         self._schemas = schemas or Schemas()
         self._redactor = redactor or Redactor()
         self._mask = self._redactor.mask
+        self._memory = Remembering(store, self._mask, clock)
         self._models: dict[str, Model] = {}
         self._prompts: dict[str, str] = {}
         self._kinds: Mapping[type[Any], Callable[[Live, Any, Report], Awaitable[Outcome]]] = {
@@ -91,6 +95,8 @@ class Performer:
             SetTimer: self._set_timer,
             Compact: self._compact,
             Verify: self._verify,
+            ReadMemory: self._memory.read,
+            WriteMemory: self._memory.write,
         }
 
     async def perform(self, live: Live, effect: Effect, report: Report) -> Outcome:

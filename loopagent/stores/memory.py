@@ -12,6 +12,7 @@ from loopagent.core.state import Message
 from loopagent.ports import LogEntry, RequestRow, RunRow, Snapshot, StoredArtifact
 from loopagent.stores import records
 from loopagent.stores.memory_conversations import MemoryConversations
+from loopagent.stores.memory_notes import MemoryNotes
 
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class _Request:
     row: RequestRow
 
 
-class MemoryStore:
+class MemoryStore(MemoryNotes):
     """Keeps runs as the objects they are; states are values, so none is copied.
 
     Args:
@@ -62,6 +63,7 @@ class MemoryStore:
     """
 
     def __init__(self, *, keep_answers_seconds: float = records.KEEP_ANSWERS_SECONDS) -> None:
+        super().__init__()
         self._keep_answers_seconds = keep_answers_seconds
         self._runs: dict[str, _Run] = {}
         self._requests: dict[str, _Request] = {}

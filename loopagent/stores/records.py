@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from loopagent.core.facts import Fact
+    from loopagent.core.notes import Note
     from loopagent.core.state import RunState
     from loopagent.ports import Commit, LogEntry, StoredArtifact
 
@@ -213,3 +214,15 @@ def check_artifact(artifact: StoredArtifact, digest: str) -> None:
             f"Artifact {artifact.artifact_id!r} was not stored: its id must be the SHA-256 of its"
             f" content, {digest}."
         )
+
+
+def counted(note: Note, run_id: str) -> bool:
+    """Whether a note counts towards what a run may keep; taking the place of another one is free."""
+    return (
+        bool(run_id) and note.run_id == run_id and (not note.supersedes or note.status == "pending")
+    )
+
+
+def note_moved_on(note_id: str) -> ConflictError:
+    """The error for a change of a note that somebody else changed or removed meanwhile."""
+    return ConflictError(f"Note {note_id!r} has been changed or removed: look at it again.")

@@ -118,7 +118,7 @@ def _create_tables(connection: sqlite3.Connection, path: Path) -> None:
     try:
         if _is_new(connection, path):
             schema = files("loopagent.stores.sqlite").joinpath("schema.sql").read_text("utf-8")
-            for statement in _statements(schema):
+            for statement in statements(schema):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -145,7 +145,7 @@ def _is_new(connection: sqlite3.Connection, path: Path) -> bool:
     return False
 
 
-def _statements(script: str) -> list[str]:
+def statements(script: str) -> list[str]:
     """The statements of a script without its comments, which would be stored with the tables."""
     lines = [line for line in script.splitlines() if not line.startswith("--")]
     return [one.strip() for one in "\n".join(lines).split(";") if one.strip()]

@@ -11,6 +11,7 @@ from loopagent.errors import ConfigError
 from loopagent.stores import records
 from loopagent.stores.sqlite import conversations, reads, writes
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
+from loopagent.stores.sqlite.note_methods import SqliteNotes
 from loopagent.stores.sqlite.readers import Readers
 from loopagent.stores.sqlite.writer import Writer
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class SqliteStore:
+class SqliteStore(SqliteNotes):
     """Keeps runs in a SQLite file that several processes may share.
 
     Args:
