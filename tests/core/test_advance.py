@@ -456,8 +456,15 @@ def test_commands_are_issued() -> None:
 
 
 def test_tools_that_are_not_there_are_refused_not_ignored() -> None:
+    call = {"tool": "getMessageBySequence", "input": {"sequence": 1}}
+    play = Play().reply({**DONE, "conversationToolCalls": [call]})
+    assert play.last("reply.rejected")["problems"][0]["path"] == "conversationToolCalls"
+
+
+def test_notes_that_nobody_keeps_are_told_and_refuse_no_reply() -> None:
     play = Play().reply({**DONE, "memoryWrites": [{"note": "x", "type": "Context"}]})
-    assert play.last("reply.rejected")["problems"][0]["path"] == "memoryWrites"
+    assert play.last("memory.written")["disposition"] == "disabled"
+    assert play.state.status == "completed"
 
 
 OPERATIONS = st.lists(
