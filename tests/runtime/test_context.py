@@ -170,6 +170,33 @@ async def test_fix_22_every_overflow_is_recovered_from_while_that_makes_progress
     assert noise(3) in model.last
 
 
+class Shrinking(Stocktaker):
+    """Takes less and less, as if another model answered."""
+
+    async def generate(self, request: ModelRequest, *, on_delta: Any = None) -> ModelReply:
+        if self.asked in (20, 40):
+            self.window = {20: 9_000, 40: 6_000}[self.asked]
+        return await super().generate(request, on_delta=on_delta)
+
+
+async def test_fix_22_a_run_recovers_as_often_as_it_overflows() -> None:
+    model = Shrinking(60)
+    view, events, _ = await play(model, context=ContextSpec(overflow_tries=3))
+    assert view.state.status == "completed"
+    ended = [one["data"]["outcome"] for one in events if one["type"] == "turn.ended"]
+    assert ended.count("overflow") >= 2
+    assert view.state.view.overflows == 0
+
+
+async def test_fix_18_what_was_read_again_is_shown_in_full_and_the_original_stays() -> None:
+    model = Stocktaker(12)
+    context = ContextSpec(result_turns=2, rewrite_bytes=20_000)
+    _, events, messages = await play(model, context=context)
+    assert noise(3) in model.last
+    assert noise(3) in messages[7].text
+    assert any(one["type"] == "context.expanded" for one in events)
+
+
 async def test_an_overflow_that_nothing_can_be_done_about_fails_the_run() -> None:
     model = Stocktaker(60, window=10)
     view, events, _ = await play(model)
