@@ -307,6 +307,16 @@ RULES: Final[dict[str, Rule]] = {
     "scratchpad.changed": Rule(
         NONE, lambda d: f"it notes {len(d['tasks'])} task(s)", lambda d: quoted(d["notes"])
     ),
+    "memory.read": Rule(
+        "B8",
+        lambda d: f"{len(d['notes'])} note(s) of earlier runs are shown",
+        lambda d: joined(_said("failed", (d.get("error") or {}).get("message"))),
+    ),
+    "memory.written": Rule(
+        NONE,
+        lambda d: f"a note: {d.get('disposition') or 'not kept'}",
+        lambda d: joined(d["note"], _said("because", d.get("reason"))),
+    ),
     "artifact.read": Rule(
         NONE,
         lambda d: f"it looks into {d['handle']} with {d['tool']}",

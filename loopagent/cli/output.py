@@ -209,6 +209,10 @@ LINES: dict[str, Callable[[Json], str]] = {
     ),
     "payload.changed": _patch,
     "scratchpad.changed": lambda data: f"{len(data['tasks'])} task(s); {short(data['notes'])}",
+    "memory.read": lambda data: f"{len(data['notes'])} note(s) of earlier runs",
+    "memory.written": lambda data: (
+        f"{data.get('disposition') or 'not kept'}: {short(data['note'])}"
+    ),
     "artifact.read": lambda data: (
         f"{data['handle']}: {data['tool']}"
         + ("" if data["ok"] else f" failed: {short(data['error']['message'])}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from loopagent.core.facts import FactData
 
 
@@ -11,5 +13,5 @@ class ConversationRead(FactData):
     fact = "conversation.read"
     tool: str
     ok: bool
-    error: dict[str, object] | None = None
+    error: dict[str, Any] | None = None
     """Why not, as `{code, message}`."""

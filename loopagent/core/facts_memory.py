@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from loopagent.core.facts import FactData
 from loopagent.core.notes import Disposition, NoteScope
 
@@ -24,7 +26,7 @@ class MemoryWritten(FactData):
     """Who it is for: the run's user, or all users of the agent."""
     reason: str | None = None
     """Why it was not kept as it is."""
-    error: dict[str, object] | None = None
+    error: dict[str, Any] | None = None
     """What went wrong."""
 
 
@@ -34,5 +36,5 @@ class MemoryRead(FactData):
     fact = "memory.read"
     notes: list[str]
     """Ids of the notes, most relevant first."""
-    error: dict[str, object] | None = None
+    error: dict[str, Any] | None = None
     """Why none could be read; the run goes on without."""

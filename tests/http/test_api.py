@@ -309,7 +309,7 @@ def test_the_server_says_what_is_wrong_with_a_project(tmp_path: Path) -> None:
 
 
 def test_a_turn_can_be_read(client: httpx2.Client) -> None:
-    run = start(client, "greeter")
+    run = start(client, "planner")
     turn = client.get(f"/runs/{run['id']}/turns/1").json()
     assert turn["turn"] == 1
     assert turn["reply"] == "accepted"

@@ -45,6 +45,7 @@ def test_the_public_names() -> None:
         "ActionRetry",
         "Agent",
         "App",
+        "Attachment",
         "ClientToolSpec",
         "ConfigError",
         "LoopAgentError",

@@ -88,14 +88,21 @@ def test_every_declared_dependency_is_used() -> None:
 
 
 def test_tests_use_only_what_dev_declares() -> None:
-    known = declared() | declared("cost") | declared("dev") | set(COMES_WITH) | {"packaging"}
+    known = (
+        declared()
+        | declared("cost")
+        | declared("files")
+        | declared("dev")
+        | set(COMES_WITH)
+        | {"packaging"}
+    )
     assert used_distributions("tests") - known == set()
 
 
 def test_every_range_has_both_ends() -> None:
     open_ended = [
         str(one)
-        for extra in (None, "cost", "dev")
+        for extra in (None, "cost", "files", "dev")
         for one in requirements(extra)
         if one.name != "loopagent" and not re.search(r">=.*<|<.*>=", str(one.specifier))
     ]
@@ -107,7 +114,7 @@ def test_a_plain_install_stays_small() -> None:
 
 
 def test_the_lock_fits_the_declaration() -> None:
-    for extra in (None, "cost", "dev"):
+    for extra in (None, "cost", "files", "dev"):
         for one in requirements(extra):
             if one.name != "loopagent":
                 assert LOCKED[canonicalize_name(one.name)]["version"] in one.specifier
