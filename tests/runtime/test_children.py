@@ -93,16 +93,28 @@ async def test_children_work_side_by_side_and_their_changes_merge(url: str) -> N
 
 
 async def test_the_root_stream_shows_the_tree_as_it_happens(url: str) -> None:
-    kid = agent("kid", RETRY, RETRY, *[{**done(), "delayMs": 200}] * 2)
-    boss = agent("boss", {**give("kid", "kid"), "message": "Wait."}, done(), agents=[kid])
+    heard = asyncio.Event()
+
+    @action(effects="read")
+    async def until_somebody_listens() -> str:
+        await heard.wait()
+        return "heard"
+
+    wait = {"type": "Actions", "actions": [{"name": "until_somebody_listens"}]}
+    script = ({"taskComplete": False, "nextStep": wait}, give("kid", "kid"), done())
+    kid = agent("kid", RETRY, RETRY, done(), done())
+    boss = agent("boss", *script, actions=[until_somebody_listens], agents=[kid])
+    events: list[dict[str, Any]] = []
     async with App(agents=[boss], store=url) as app:
         view = await app.start("boss", "Go.")
-        events = [one async for one in app.events(view.id)]
+        async for one in app.events(view.id):
+            events.append(one)
+            heard.set()
     numbers = [one["seq"] for one in events if "seq" in one]
     assert numbers == list(range(1, len(numbers) + 1))
     assert events[-1]["type"] == "run.completed"
     runs = {one["runId"] for one in events}
-    assert runs == {view.id, f"{view.id}.1.sub.0", f"{view.id}.1.sub.1"}
+    assert runs == {view.id, f"{view.id}.2.sub.0", f"{view.id}.2.sub.1"}
     assert {one["runId"] for one in events if one["type"] == "run.idle"} <= {view.id}
     shown = {one["runId"] for one in events if one["type"] == "reply.delta"}
     assert runs - {view.id} <= shown
