@@ -78,8 +78,8 @@ def timeout_ms(state: RunState, wanted_ms: int | None) -> int | None:
     known = [one for one in allowed if one is not None]
     if not known:  # most runs have no such limit
         return wanted_ms
-    seconds = max(0, round(min(known) - state.active_ms / 1000.0, 2))
-    most = max(1, int(seconds * 1000))
+    # Rounded up: an effect that the limit cuts off must not end a moment before the limit is reached.
+    most = max(0, int(min(known) * 1000.0 - state.active_ms)) + 1
     return most if wanted_ms is None else min(wanted_ms, most)
 
 
