@@ -99,10 +99,15 @@ def test_an_effect_may_take_the_least_time_that_is_left(
         ancestors=tuple(Ancestor("p", "p", 50, seconds=one) for one in above),
         active_ms=active_ms,
     )
-    seconds = limits.left(state).get("seconds")
-    most = None if seconds is None else max(1, int(seconds * 1000))
-    expected = min((one for one in (wanted_ms, most) if one is not None), default=None)
-    assert limits.timeout_ms(state, wanted_ms) == expected
+    known = [one for one in (own, *above) if one is not None]
+    got = limits.timeout_ms(state, wanted_ms)
+    if not known:
+        assert got == wanted_ms
+        return
+    left_ms = max(0.0, min(known) * 1000.0 - active_ms)
+    assert got is not None
+    assert got == wanted_ms or left_ms < got <= left_ms + 1.001, "never before the limit is reached"
+    assert wanted_ms is None or got <= wanted_ms
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.booleans(), st.none() | st.integers(1, 200))
