@@ -7,24 +7,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import PrivateAttr
 
-from loopagent.core.abilities import may_have_actions, possible_children
 from loopagent.core.calls import too_many
 from loopagent.core.facts_loop import LoopProgress, LoopStarted
 from loopagent.core.hashing import json_hash
 from loopagent.core.json_values import is_array, is_object
-from loopagent.core.loop_body import asked, body_of, check_body, describe, hidden_bodies
-from loopagent.core.loop_report import KEPT, finished, keep_results, progress
+from loopagent.core.loop_body import asked, body_of, check_body, describe
+from loopagent.core.loop_report import finished, progress
+from loopagent.core.loop_step import LoopStep, most_passes
 from loopagent.core.loops import Course, Rule, name_problems, seen_payload
 from loopagent.core.paths import look_up, parse_path
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.loops import ForEachOperation
-from loopagent.core.steps import Done, NextStep, Wait
+from loopagent.core.steps import Done, NextStep
 
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.facts import FactData
     from loopagent.core.outcomes import Outcomes
     from loopagent.core.state import RunState
@@ -36,7 +33,7 @@ SAMPLES: Final = 3
 """Filled-in parameters that an approval of the whole loop shows."""
 
 
-class ForEach(NextStep):
+class ForEach(LoopStep, NextStep):
     """Do the same for every item of an array without being asked again.
 
     `outputMapping` puts parts of each result into the payload, as in `{"total": "rows[{{ index }}].total"}`.
@@ -59,16 +56,6 @@ class ForEach(NextStep):
     }
     _course: Course | None = PrivateAttr(None)
 
-    @classmethod
-    def offered(cls, agent: AgentSpec) -> bool:
-        """Only agents that have something to do with an item."""
-        return may_have_actions(agent) or bool(possible_children(agent))
-
-    @classmethod
-    def hidden(cls, usable: Collection[str]) -> frozenset[str]:
-        """Bodies that the agent has no other use for either."""
-        return hidden_bodies(usable)
-
     def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
         """Check collection, body and templates as a whole, and reserve the calls."""
         loop = self.for_each
@@ -90,7 +77,7 @@ class ForEach(NextStep):
                 0, Problem("nextStep.forEach.collectionPath", items, loop.collection_path)
             )
         else:
-            calls = asked(checked, min(len(items), _most(run, loop)))
+            calls = asked(checked, min(len(items), most_passes(run, loop)))
             problems.extend(too_many(run, calls, "nextStep.forEach"))
         pause, most = loop.delay_between_iterations_ms, run.spec.limits.max_pause_ms
         if pause > most:
@@ -101,30 +88,15 @@ class ForEach(NextStep):
 
     def opened(self, run: RunState) -> tuple[FactData, ...]:
         """The loop begins."""
-        course, items = self._begin(run)
+        course = self._begin(run)
         started = LoopStarted(
             kind="forEach",
             over=self.for_each.collection_path[:200],
             what=course.body.what,
-            passes=min(len(items), course.rule.most),
+            passes=course.rule.most,
             side_by_side=course.rule.side_by_side,
         )
         return (started,)
-
-    def resume(self, run: RunState, results: Outcomes) -> Wait | Done:
-        """Slide a window over the items; when all have ended, keep the full results and report."""
-        course = self._follow(run, results)
-        needed = course.follow(run, results)
-        if needed:
-            return Wait(needed)
-        keep = None if KEPT in results else keep_results(run, course)
-        return Wait((keep,)) if keep is not None else self._done(run, course, results)
-
-    def _follow(self, run: RunState, results: Outcomes) -> Course:
-        """The course, brought along; made anew when it is not that of these results."""
-        if self._course is None or not results.continues(self._course.results):
-            self._course = self._begin(run)[0]
-        return self._course
 
     def _done(self, run: RunState, course: Course, results: Outcomes) -> Done:
         items = _items(run, self.for_each)
@@ -134,13 +106,6 @@ class ForEach(NextStep):
             more["left"] = count - most
         return finished(run, course, results, "forEach", passes=min(count, most), **more)
 
-    def abandon(self, run: RunState, results: Outcomes) -> Done | None:
-        """Keep what the finished items brought."""
-        course = self._follow(run, results)
-        course.stopped = course.stopped or "the run ended"
-        course.follow(run, results)
-        return self._done(run, course, results)
-
     def progress(self) -> LoopProgress | None:
         """How many items are done."""
         course = self._course
@@ -148,13 +113,13 @@ class ForEach(NextStep):
 
     def batch(self, run: RunState, key: str) -> dict[str, Any]:
         """What a person approves: the call for every item, with the first ones filled in."""
-        course, items = self._begin(run)
-        count = min(len(items), course.rule.most)
+        course, items = self._begin(run), _items(run, self.for_each)
+        count = course.rule.most
         scopes = [course.rule.scope(course, index) for index in range(min(count, SAMPLES))]
         described = describe(self.for_each, run, scopes, key)
         return {**described, "passes": count, "itemsHash": json_hash(items)}
 
-    def _begin(self, run: RunState) -> tuple[Course, list[Any]]:
+    def _begin(self, run: RunState) -> Course:
         loop = self.for_each
         found = _items(run, loop)
         items = found if is_array(found) else []
@@ -170,7 +135,7 @@ class ForEach(NextStep):
 
         rule = Rule(
             prefix=PREFIX,
-            most=min(len(items), _most(run, loop)),
+            most=min(len(items), most_passes(run, loop)),
             side_by_side=width,
             go_on=loop.continue_on_error,
             pause_ms=lambda _: loop.delay_between_iterations_ms,
@@ -178,11 +143,7 @@ class ForEach(NextStep):
             more=lambda _: True,
             carry=carries,
         )
-        return Course.begin(run, rule, body_of(loop, run)), items
-
-
-def _most(run: RunState, loop: ForEachOperation) -> int:
-    return min(loop.max_iterations, run.spec.limits.max_passes)
+        return Course.begin(run, rule, body_of(loop, run))
 
 
 def _items(run: RunState, loop: ForEachOperation) -> list[Any] | str:

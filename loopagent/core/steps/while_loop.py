@@ -6,21 +6,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import PrivateAttr
 
-from loopagent.core.abilities import may_have_actions, possible_children
 from loopagent.core.expression import Expression, Failure, parse
 from loopagent.core.facts_loop import LoopProgress, LoopStarted
-from loopagent.core.loop_body import body_of, check_body, describe, hidden_bodies
-from loopagent.core.loop_report import KEPT, finished, keep_results, progress
+from loopagent.core.loop_body import body_of, check_body, describe
+from loopagent.core.loop_report import finished, progress
+from loopagent.core.loop_step import LoopStep, most_passes
 from loopagent.core.loops import Course, Rule, name_problems, seen_payload
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.loops import WhileOperation
-from loopagent.core.steps import Done, NextStep, Wait
+from loopagent.core.steps import Done, NextStep
 
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.facts import FactData
     from loopagent.core.outcomes import Outcomes
     from loopagent.core.state import RunState
@@ -30,7 +27,7 @@ NAMES: Final = ("payload", "data", "item", "attempt", "last", "results", "errors
 """What a condition and the templates of a pass may use, besides the loop's own variable."""
 
 
-class While(NextStep):
+class While(LoopStep, NextStep):
     """Do the same as long as a condition holds without being asked again."""
 
     type: Literal["While"]
@@ -49,16 +46,6 @@ class While(NextStep):
     }
     _course: Course | None = PrivateAttr(None)
 
-    @classmethod
-    def offered(cls, agent: AgentSpec) -> bool:
-        """Only agents that have something to do in a pass."""
-        return may_have_actions(agent) or bool(possible_children(agent))
-
-    @classmethod
-    def hidden(cls, usable: Collection[str]) -> frozenset[str]:
-        """Bodies that the agent has no other use for either."""
-        return hidden_bodies(usable)
-
     def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
         """Check condition, body and templates as a whole."""
         loop = self.while_
@@ -70,7 +57,7 @@ class While(NextStep):
             problems.insert(0, Problem("nextStep.while.condition", str(condition), loop.condition))
         else:
             problems[:0] = _unknown(condition, names)
-        longest, most = _pause_ms(loop, _most(run, loop)), run.spec.limits.max_pause_ms
+        longest, most = _pause_ms(loop, most_passes(run, loop)), run.spec.limits.max_pause_ms
         if loop.delay_between_iterations_ms > most:
             where = "nextStep.while.delayBetweenIterationsMs"
             problems.append(Problem(where, f"at most {most}", str(longest)))
@@ -83,20 +70,6 @@ class While(NextStep):
         what = body_of(loop, run).what
         return (LoopStarted(kind="while", over=loop.condition[:200], what=what),)
 
-    def resume(self, run: RunState, results: Outcomes) -> Wait | Done:
-        """One pass after the other, the condition before each; then report."""
-        course = self._follow(run, results)
-        needed = course.follow(run, results)
-        if needed:
-            return Wait(needed)
-        keep = None if KEPT in results else keep_results(run, course)
-        return Wait((keep,)) if keep is not None else self._done(run, course, results)
-
-    def _follow(self, run: RunState, results: Outcomes) -> Course:
-        if self._course is None or not results.continues(self._course.results):
-            self._course = self._begin(run)
-        return self._course
-
     def _done(self, run: RunState, course: Course, results: Outcomes) -> Done:
         if (
             not course.stopped
@@ -105,13 +78,6 @@ class While(NextStep):
         ):
             course.stopped = f"{course.rule.most} passes are the most; the condition still holds"
         return finished(run, course, results, "while", passes=None)
-
-    def abandon(self, run: RunState, results: Outcomes) -> Done | None:
-        """Keep what the finished passes brought."""
-        course = self._follow(run, results)
-        course.stopped = course.stopped or "the run ended"
-        course.follow(run, results)
-        return self._done(run, course, results)
 
     def progress(self) -> LoopProgress | None:
         """How many passes are done."""
@@ -138,7 +104,7 @@ class While(NextStep):
 
         rule = Rule(
             prefix=PREFIX,
-            most=_most(run, loop),
+            most=most_passes(run, loop),
             side_by_side=1,
             go_on=loop.continue_on_error,
             pause_ms=lambda index: min(_pause_ms(loop, index), run.spec.limits.max_pause_ms),
@@ -165,10 +131,6 @@ def _unknown(condition: Expression, names: set[str]) -> list[Problem]:
         return []
     text = f"unknown name {unknown[0]!r}; known: {', '.join(sorted(names))}"
     return [Problem("nextStep.while.condition", text, condition.source)]
-
-
-def _most(run: RunState, loop: WhileOperation) -> int:
-    return min(loop.max_iterations, run.spec.limits.max_passes)
 
 
 def _pause_ms(loop: WhileOperation, index: int) -> int:
