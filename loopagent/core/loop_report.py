@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.effects import KeepValue
@@ -130,22 +129,15 @@ def _entry(index: int, outcome: Outcome, *, short: bool = False) -> dict[str, An
     entry: dict[str, Any] = {"index": index, "ok": outcome.ok}
     if outcome.error is not None:
         return {**entry, "error": outcome.error.public()}
-    value = outcome.value
-    return {**entry, "result": _cut(value) if short else value}
+    return {**entry, "result": _cut(outcome) if short else outcome.value}
 
 
 def _fits(outcome: Outcome) -> bool:
-    return not outcome.ok or len(_text(outcome.value)) <= SHOWN_CHARS
+    return not outcome.ok or len(outcome.text()) <= SHOWN_CHARS
 
 
-def _cut(value: Any) -> Any:
-    text = _text(value)
-    return value if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]} … ({len(text)} characters)"
-
-
-def _text(value: Any) -> str:
-    return (
-        value
-        if isinstance(value, str)
-        else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    )
+def _cut(outcome: Outcome) -> Any:
+    text = outcome.text()
+    if len(text) <= SHOWN_CHARS:
+        return outcome.value
+    return f"{text[:SHOWN_CHARS]} … ({len(text)} characters)"

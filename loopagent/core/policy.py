@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loopagent.core.abilities import usable_actions
+from loopagent.core.lineage import EFFECTS
 from loopagent.core.problems import Problem
 
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 CODE: Final = "plan_mode"
 """Outcome code of an effect that the plan gate held back."""
-CLASSES: Final[tuple[EffectClass, ...]] = ("read", "write", "external", "irreversible")
-"""Effect classes, the most harmless first."""
 INWARD: Final = frozenset(
     {
         "call_model",
@@ -137,7 +136,7 @@ def class_of(effect: Effect) -> EffectClass | None:
 
 def worst(classes: Iterable[EffectClass]) -> EffectClass:
     """The most harmful of several effect classes; `read` when there are none."""
-    ranked = sorted(classes, key=CLASSES.index)
+    ranked = sorted(classes, key=EFFECTS.index)
     return ranked[-1] if ranked else "read"
 
 

@@ -245,8 +245,8 @@ class RunDetail(View):
     """Number of the last event."""
 
 
-class RunSummary(View):
-    """A run in a list."""
+class RunBrief(View):
+    """What lists and trees say of a run."""
 
     id: str
     agent: str
@@ -257,23 +257,19 @@ class RunSummary(View):
     created_at: float
     """Seconds since the epoch."""
     updated_at: float
+
+
+class RunSummary(RunBrief):
+    """A run in a list."""
+
     metadata: dict[str, JsonValue] = {}
     parent_id: str | None = None
     """The run that gave the work."""
 
 
-class RunNode(View):
+class RunNode(RunBrief):
     """A run in its tree."""
 
-    id: str
-    agent: str
-    status: str
-    state: str
-    turn: int
-    title: str
-    created_at: float
-    """Seconds since the epoch."""
-    updated_at: float
     children: list[RunNode] = []
     """Runs that it gave work to, in the order they were made."""
 
