@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator
-from pydantic.alias_generators import to_camel
+from pydantic import field_validator
 
+from loopagent.core.spec import Spec
 from loopagent.skill import SkillLimits
 
 
-class Settings(BaseModel):
+class Settings(Spec):
     """What `loopagent.toml` may say; the environment's `LOOPAGENT_DB`, `LOOPAGENT_MODEL` … win over it."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        populate_by_name=True,
-        use_attribute_docstrings=True,
-    )
     model: str | None = None
     """`provider:model` for agents that name none."""
     db: str | None = None

@@ -10,26 +10,19 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
 
 from loopagent.action import Action, ActionContext, action
 from loopagent.core.skill_spec import READ_FILE, SkillSpec, file_reader
+from loopagent.core.spec import Spec
 from loopagent.errors import ActionError, ConfigError
 
 
 SKILL_FILE: Final = "SKILL.md"
 
 
-class SkillLimits(BaseModel):
+class SkillLimits(Spec):
     """How large skills may be; `[skills]` in `loopagent.toml`."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        populate_by_name=True,
-        use_attribute_docstrings=True,
-    )
     max_instructions_chars: int = Field(default=40_000, ge=1)
     """Length of a skill's instructions, the text of its `SKILL.md`."""
     max_description_chars: int = Field(default=1_024, ge=1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Field, field_validator
 
 from loopagent.core.schema_check import schema_problem, too_deep
+from loopagent.core.spec import Spec
 
 
 EffectClass = Literal["read", "write", "external", "irreversible"]
@@ -33,19 +33,7 @@ def checked_schema(schema: dict[str, Any], what: str) -> dict[str, Any]:
     return schema
 
 
-class ActionPart(BaseModel):
-    """Base of the parts of an action's description: frozen, camelCase, unknown keys refused."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        populate_by_name=True,
-        use_attribute_docstrings=True,
-    )
-
-
-class ActionRetry(ActionPart):
+class ActionRetry(Spec):
     """How often the engine itself repeats a failed call; only repeatable actions are ever repeated."""
 
     max_attempts: int = Field(default=1, ge=1, le=10)
@@ -54,7 +42,7 @@ class ActionRetry(ActionPart):
     """Wait before the second attempt; doubles with each further one."""
 
 
-class CallSpec(ActionPart):
+class CallSpec(Spec):
     """Something a model may call by name, whoever carries it out."""
 
     name: str = Field(min_length=1, max_length=100)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Field, field_validator, model_validator
 
 from loopagent.core.action_spec import ActionSpec, CallSpec
 from loopagent.core.breaker import BreakerLimits
@@ -14,6 +13,7 @@ from loopagent.core.client_tool_spec import ClientToolSpec, same_names
 from loopagent.core.memory_spec import MemorySpec
 from loopagent.core.shrink import ShrinkLimits
 from loopagent.core.skill_spec import SkillSet, SkillSpec
+from loopagent.core.spec import Spec
 
 
 Approval = Literal["auto", "ask", "never"]
@@ -21,18 +21,6 @@ References = Literal["templates", "bare"]
 Autonomy = Literal["interactive", "autonomous"]
 PlanMode = Literal["off", "optional", "required"]
 MessageMode = Literal["none", "all", "latest", "bookend"]
-
-
-class Spec(BaseModel):
-    """Base of the parts of an agent definition: frozen, camelCase in files, unknown keys refused."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        populate_by_name=True,
-        use_attribute_docstrings=True,
-    )
 
 
 class ApprovalPolicy(Spec):

@@ -10,25 +10,18 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
 
 from loopagent.core.hashing import json_hash
+from loopagent.core.spec import Spec
 
 
 KEPT_CALLS = 20
 """Different failing calls remembered for one action, the latest ones."""
 
 
-class BreakerLimits(BaseModel):
+class BreakerLimits(Spec):
     """When calls are blocked."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        populate_by_name=True,
-        use_attribute_docstrings=True,
-    )
     same_call: int = Field(default=2, ge=1)
     """Failures of exactly the same call before it is blocked."""
     in_a_row: int = Field(default=5, ge=1)

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
 from loopagent.core.notes import NoteRules, NoteScope
+from loopagent.core.spec import Spec
 
 
-class MemorySpec(BaseModel):
+class MemorySpec(Spec):
     """Notes that an agent keeps across its runs; each belongs to the user whose run it comes from."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        populate_by_name=True,
-        use_attribute_docstrings=True,
-    )
 
     write: bool = True
     """Whether its replies may keep notes (`memoryWrites`); if not, it is only shown those there are."""

@@ -10,10 +10,10 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
 from loopagent.core.json_values import Json, is_array, is_object
+from loopagent.core.spec import Spec
 
 
 if TYPE_CHECKING:
@@ -27,16 +27,9 @@ TRACES: Final = re.compile(
 """What is left where a model was too lazy to repeat a text."""
 
 
-class ShrinkLimits(BaseModel):
+class ShrinkLimits(Spec):
     """From when on a loss is remarkable; shares are of what was there before, 0 to 1."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        populate_by_name=True,
-        use_attribute_docstrings=True,
-    )
     text_share: float = Field(default=0.7, ge=0, le=1)
     """Share of its characters that a text loses."""
     text_critical: float = Field(default=0.9, ge=0, le=1)

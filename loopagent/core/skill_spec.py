@@ -7,7 +7,8 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from loopagent.core.action_spec import ActionPart, ActionSpec
+from loopagent.core.action_spec import ActionSpec
+from loopagent.core.spec import Spec
 
 
 MAX_NAME_CHARS: Final = 64
@@ -17,7 +18,7 @@ READ_FILE: Final = "read_skill_file"
 Activation = Literal["requested", "auto"]
 
 
-class SkillFile(ActionPart):
+class SkillFile(Spec):
     """A file that belongs to a skill; it is read by reference, never put into a prompt by itself."""
 
     path: str
@@ -26,7 +27,7 @@ class SkillFile(ActionPart):
     """Size in bytes."""
 
 
-class SkillSpec(ActionPart):
+class SkillSpec(Spec):
     """One skill as the model and the engine see it."""
 
     name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=MAX_NAME_CHARS)
@@ -49,7 +50,7 @@ class SkillSpec(ActionPart):
     """The other files of its folder, ordered by path."""
 
 
-class SkillSet(ActionPart):
+class SkillSet(Spec):
     """Which skills an agent accepts, and who may activate them."""
 
     activation: Literal["none", "requested", "auto"] = "requested"

@@ -1,0 +1,18 @@
+"""The base of what people write down: definitions, settings, limits, scenarios."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+class Spec(BaseModel):
+    """Frozen, camelCase in files, unknown keys refused; docstrings of fields are their help."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+    )
