@@ -103,12 +103,20 @@ class Course:
     failed: int = 0
     streak: int = 0
     stopped: str = ""
+    _seen: tuple[int, Any] | None = None
 
     @classmethod
     def begin(cls, run: RunState, rule: Rule, body: Body) -> Course:
         """A loop of which nothing is known yet."""
         outputs = Outputs(run.payload, rules_of(run.spec.payload.write))
         return cls(rule, body, outputs, run.spec.limits.breaker.in_a_row)
+
+    def seen(self, run: RunState) -> Any:
+        """What passes may read of the payload; looked through again only after one of them has written."""
+        written = len(self.outputs.patch)
+        if self._seen is None or self._seen[0] != written:
+            self._seen = (written, seen_payload(run, self.outputs.payload))
+        return self._seen[1]
 
     def follow(self, run: RunState, results: Outcomes) -> tuple[Effect, ...]:
         """Take in what became known, start what may start; returns what is needed now, empty when all has ended."""

@@ -127,7 +127,7 @@ class ForEach(LoopStep, NextStep):
         width = 1 if carries else min(loop.max_concurrency, run.spec.limits.max_concurrency)
 
         def scope(course: Course, index: int) -> dict[str, Any]:
-            payload = seen_payload(run, course.outputs.payload)
+            payload = course.seen(run)
             item, last = items[index], course.ended.get(index - 1)
             names = {"payload": payload, "data": payload, "item": item, "index": index}
             names["last"] = last.value if carries and last is not None else None

@@ -11,7 +11,7 @@ from loopagent.core.facts_loop import LoopProgress, LoopStarted
 from loopagent.core.loop_body import body_of, check_body, describe
 from loopagent.core.loop_report import finished, progress
 from loopagent.core.loop_step import LoopStep, most_passes
-from loopagent.core.loops import Course, Rule, name_problems, seen_payload
+from loopagent.core.loops import Course, Rule, name_problems
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.loops import WhileOperation
 from loopagent.core.steps import Done, NextStep
@@ -93,7 +93,7 @@ class While(LoopStep, NextStep):
         loop = self.while_
 
         def scope(course: Course, index: int) -> dict[str, Any]:
-            payload = seen_payload(run, course.outputs.payload)
+            payload = course.seen(run)
             values = [course.ended[one].value for one in range(index)]
             errors = [one.error.message for one in course.ended.values() if one.error is not None]
             item = {"attemptNumber": index + 1, "totalAttempts": index}
