@@ -40,6 +40,7 @@ from loopagent.core.effects import (
     SetTimer,
     StartRun,
     Verify,
+    key_of,
 )
 from loopagent.core.events import (
     CancelRequested,
@@ -215,7 +216,7 @@ def _model_settled(tx: Tx, effect: CallModel, outcome: Outcome) -> None:
 
 
 def _known_now(tx: Tx, effect: ReadMessage | KeepValue | SetTimer, outcome: Outcome) -> None:
-    key = effect.id.partition(":")[2]
+    key = key_of(effect.id)
     if isinstance(effect, ReadMessage) and isinstance(outcome.value, dict):
         chars = len(str(cast("dict[str, Any]", outcome.value).get("text", "")))
         tx.fact(ContextExpanded(number=effect.number, chars=chars), "model", key=key)
@@ -241,13 +242,13 @@ def _approval_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> Non
     if request.subject.get("inDoubt") and answer["decision"] == "reject":
         not_again(tx, request, answer.get("feedback") or "")
     elif step is not None:
-        key = request.id.partition(":")[2].removesuffix(".ask")
+        key = key_of(request.id).removesuffix(".ask")
         tx.state.step = replace(step, decisions={**step.decisions, key: answer})
 
 
 def _question_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
     value = {"text": answer_text(request, answer), "values": answer.get("values", {})}
-    tx.result(request.id.partition(":")[2], Outcome.done(value))
+    tx.result(key_of(request.id), Outcome.done(value))
 
 
 def _guard_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:

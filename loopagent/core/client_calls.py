@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from loopagent.core.effects import CallClientTool, CancelEffect, SetTimer
+from loopagent.core.effects import CallClientTool, CancelEffect, SetTimer, key_of
 from loopagent.core.facts_client import CallEnd, ClientToolCompleted, ClientToolRequested
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import request_id
@@ -48,7 +48,7 @@ def hand_over(tx: Tx, call: CallClientTool) -> None:
     put = replace(call, due=state.clock + call.timeout_ms / 1000.0)
     tx.issue(put)
     tx.issue(SetTimer(f"{put.id}{DUE}", put.due))
-    tx.fact(requested(state, put), "model", key=_key(put))
+    tx.fact(requested(state, put), "model", key=key_of(put.id))
 
 
 def requested(state: RunState, call: CallClientTool) -> ClientToolRequested:
@@ -77,8 +77,8 @@ def answered(tx: Tx, call: CallClientTool, outcome: Outcome) -> None:
     fact = completed(tx.state, call, "answered", outcome).model_copy(
         update={"result": value.get("result"), "media": value.get("media", [])}
     )
-    tx.fact(fact, "client", key=_key(call))
-    tx.result(_key(call), outcome)
+    tx.fact(fact, "client", key=key_of(call.id))
+    tx.result(key_of(call.id), outcome)
 
 
 def time_out(tx: Tx, timer: SetTimer) -> bool:
@@ -91,8 +91,8 @@ def time_out(tx: Tx, timer: SetTimer) -> bool:
     text = f"The client did not answer within {call.timeout_ms} ms. It may still have carried out the call."
     outcome = Outcome.failed(TIMED_OUT, text, may_have_run=True)
     tx.drop(call.id)
-    tx.fact(completed(tx.state, call, "timed_out", outcome), key=_key(call))
-    tx.result(_key(call), outcome)
+    tx.fact(completed(tx.state, call, "timed_out", outcome), key=key_of(call.id))
+    tx.result(key_of(call.id), outcome)
     return True
 
 
@@ -122,7 +122,3 @@ def outcome_of(answer: CallAnswer) -> Outcome:
     if not answer.success:
         return Outcome.failed("client_error", answer.error or "The client could not do it.")
     return Outcome.done({"result": answer.result, "media": list(answer.media)})
-
-
-def _key(call: CallClientTool) -> str:
-    return call.id.partition(":")[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from loopagent.core import limits
-from loopagent.core.effects import ReadConversation
+from loopagent.core.effects import ReadConversation, key_of
 from loopagent.core.facts_context import ModelCalled
 from loopagent.core.facts_conversation import ConversationRead
 from loopagent.core.inline_operation import Entry, Operation
@@ -100,7 +100,7 @@ class ConversationCalls(Operation[ReadConversation]):
             usage={key: amount for key, amount in spent.public().items() if amount},
             error=outcome.error.code if outcome.error else None,
         )
-        tx.fact(asked, "model", key=effect.id.partition(":")[2])
+        tx.fact(asked, "model", key=key_of(effect.id))
 
     def entry(self, effect: ReadConversation, outcome: Outcome) -> Entry:
         """Which tool, and what was found."""

@@ -254,6 +254,11 @@ EXTERNAL = (AskHuman, CallClientTool)
 """Effects that only someone outside can settle."""
 
 
+def key_of(effect_id: str) -> str:
+    """Where in its turn an effect belongs: `action.0` of `3:action.0`."""
+    return effect_id.partition(":")[2]
+
+
 def is_outside(effect: Effect) -> bool:
     """Whether an effect is settled from outside the run, so that nobody has to do anything for it now."""
     return isinstance(effect, (*EXTERNAL, AwaitConversation)) or (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopagent.core import client_calls
 from loopagent.core.changes import commit_payload
-from loopagent.core.effects import AskHuman, CallClientTool, RunAction, StartRun
+from loopagent.core.effects import AskHuman, CallClientTool, RunAction, StartRun, key_of
 from loopagent.core.facts import (
     ActionCompleted,
     DecidedBy,
@@ -86,11 +86,11 @@ def _close(tx: Tx, effect: Effect, reason: str) -> None:
     if isinstance(effect, CallClientTool):
         outcome = Outcome.failed("cancelled", f"Taken back: {reason}.", may_have_run=True)
         ended_call = client_calls.completed(tx.state, effect, "cancelled", outcome)
-        tx.fact(ended_call, key=effect.id.partition(":")[2])
+        tx.fact(ended_call, key=key_of(effect.id))
         return
     tx.take_back(effect)
     if isinstance(effect, StartRun):
-        tx.fact(stopped(tx.state, effect), key=effect.id.partition(":")[2])
+        tx.fact(stopped(tx.state, effect), key=key_of(effect.id))
     if isinstance(effect, RunAction):
         error = {
             "code": "cancelled",
@@ -98,7 +98,7 @@ def _close(tx: Tx, effect: Effect, reason: str) -> None:
             "mayHaveRun": True,
         }
         ended = ActionCompleted(call_id=effect.id, action=effect.action, ok=False, error=error)
-        tx.fact(ended, key=effect.id.partition(":")[2])
+        tx.fact(ended, key=key_of(effect.id))
 
 
 def _end(tx: Tx, status: Status, result: Result) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from loopagent.core import breaker, client_calls, limits, plans, policy, sub_agents
 from loopagent.core.abilities import supplied_by, usable_action
-from loopagent.core.effects import AskHuman, CallClientTool, Effect, RunAction, StartRun
+from loopagent.core.effects import AskHuman, CallClientTool, Effect, RunAction, StartRun, key_of
 from loopagent.core.facts import ActionCompleted, ActionRejected, ActionStarted
 from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
 from loopagent.core.people import approval, ask, in_doubt
@@ -69,13 +69,13 @@ def _waits_for_approval(tx: Tx) -> bool:
 
 def _known(tx: Tx, effect: Effect) -> bool:
     step = tx.state.step
-    key = effect.id.partition(":")[2]
+    key = key_of(effect.id)
     return effect.id in tx.state.pending or (step is not None and key in step.results)
 
 
 def _issue_other(tx: Tx, effect: Effect) -> bool:
     """Hand over what is no call of an action; True when the policy refused it."""
-    key = effect.id.partition(":")[2]
+    key = key_of(effect.id)
     if isinstance(effect, AskHuman):
         if effect.ask == "plan":
             plans.proposed(tx, effect)
@@ -111,7 +111,7 @@ def _brought_by(run: RunState, call: Call) -> str | None:
 def _decided_at(call: Call) -> str:
     """Key of the decision that a call needs; calls of one batch share it."""
     batch = call.batch if isinstance(call, RunAction) else ""
-    return batch or call.id.partition(":")[2]
+    return batch or key_of(call.id)
 
 
 def _ask_or_refuse(tx: Tx, call: Call) -> bool:
@@ -154,7 +154,7 @@ def _decision(tx: Tx, call: Call) -> dict[str, Any] | None:
     step = tx.state.step
     if step is None or not step.decisions:
         return None
-    own = step.decisions.get(call.id.partition(":")[2])
+    own = step.decisions.get(key_of(call.id))
     return own or step.decisions.get(_decided_at(call))
 
 
@@ -204,7 +204,7 @@ def _run(tx: Tx, call: RunAction) -> bool:
     state.calls = {**state.calls, call.action: state.calls.get(call.action, 0) + 1}
     left_ms = limits.timeout_ms(state, call.timeout_ms) or call.timeout_ms
     tx.issue(call if left_ms == call.timeout_ms else replace(call, timeout_ms=left_ms))
-    key = call.id.partition(":")[2]
+    key = key_of(call.id)
     started = ActionStarted.of(
         call_id=call.id,
         action=call.action,
@@ -227,7 +227,7 @@ def _as_approved(tx: Tx, call: C) -> C:
 
 
 def _reject(tx: Tx, call: Call, code: str, reason: str, by: DecidedBy) -> bool:
-    key = call.id.partition(":")[2]
+    key = key_of(call.id)
     outcome = Outcome.failed(code, reason)
     fact = (
         ActionRejected(
@@ -248,7 +248,7 @@ def _reject(tx: Tx, call: Call, code: str, reason: str, by: DecidedBy) -> bool:
 def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
     """Record how a call ended: its result and the counts."""
     state = tx.state
-    key = call.id.partition(":")[2]
+    key = key_of(call.id)
     error = outcome.error
     if (
         error is not None
@@ -276,7 +276,7 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
 
 def not_again(tx: Tx, request: AskHuman, feedback: str) -> None:
     """Record that a person does not want a call in doubt to be made again: it stays interrupted, not refused."""
-    key = request.id.partition(":")[2].removesuffix(".ask")
+    key = key_of(request.id).removesuffix(".ask")
     said = f" and said: {feedback}" if feedback else "."
     text = f"{request.text} A person decided not to run it again{said}"
     outcome = Outcome.failed(INTERRUPTED, text, may_have_run=True)

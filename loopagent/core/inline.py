@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopagent.core.artifact_calls import ArtifactCalls
 from loopagent.core.conversation_calls import ConversationCalls
+from loopagent.core.effects import key_of
 from loopagent.core.json_values import compact_json
 from loopagent.core.memory_writes import MemoryWrites
 from loopagent.core.problems import Problem
@@ -103,7 +104,7 @@ def settled(tx: Tx, effect: Effect, outcome: Outcome) -> bool:
 
 def is_inline(effect: Effect) -> bool:
     """Whether an effect runs beside the step, so that the end of the step does not end it."""
-    return effect.id.partition(":")[2].startswith("inline.")
+    return key_of(effect.id).startswith("inline.")
 
 
 def hand_over(tx: Tx) -> None:
@@ -130,4 +131,4 @@ def _tell(tx: Tx, effect: Effect, outcome: Outcome) -> None:
     operation.absorb(tx, effect, outcome)
     fact = operation.fact(effect, outcome)
     if fact is not None:
-        tx.fact(fact, "model", key=effect.id.partition(":")[2])
+        tx.fact(fact, "model", key=key_of(effect.id))

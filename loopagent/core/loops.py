@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from loopagent.core.effects import SetTimer
+from loopagent.core.effects import SetTimer, key_of
 from loopagent.core.expression import Failure, parse
 from loopagent.core.loop_body import Pass
 from loopagent.core.mapping import Outputs
@@ -136,7 +136,7 @@ class Course:
     def _mentioned(self, run: RunState) -> set[int]:
         """Passes that are under way or that a person has decided on, as after a crash."""
         decided = run.step.decisions if run.step else ()
-        return {self._pass_of(one.partition(":")[2]) for one in run.pending} | {
+        return {self._pass_of(key_of(one)) for one in run.pending} | {
             self._pass_of(one) for one in decided
         }
 

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.action_spec import CallSpec
-from loopagent.core.effects import AskHuman, CallClientTool, RunAction
+from loopagent.core.effects import AskHuman, CallClientTool, RunAction, key_of
 from loopagent.core.facts import RequestCreated, RequestResolved
 from loopagent.core.forms import check_answers
 from loopagent.core.hashing import json_hash
@@ -194,7 +194,7 @@ def resolved(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
         values=answer.get("values", {}),
         edited=answer.get("edited") is not None,
     )
-    tx.fact(fact, "human", key=request.id.partition(":")[2])
+    tx.fact(fact, "human", key=key_of(request.id))
 
 
 def answer_text(request: AskHuman, answer: dict[str, Any]) -> str:

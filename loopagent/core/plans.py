@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core import policy
+from loopagent.core.effects import key_of
 from loopagent.core.facts_plan import (
     PlanApproved,
     PlanEdited,
@@ -55,7 +56,7 @@ def proposed(tx: Tx, request: AskHuman) -> None:
         effects=subject["effects"],
         diff=subject["diff"],
     )
-    tx.fact(fact, "model", key=_key(request))
+    tx.fact(fact, "model", key=key_of(request.id))
 
 
 def answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
@@ -75,8 +76,8 @@ def answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
         if approved
         else PlanRejected(revision=said, sha256=digest, by=by, feedback=feedback)
     )
-    tx.fact(fact, "human", key=_key(request))
-    tx.result(_key(request), Outcome.done({"approved": approved, "feedback": feedback}))
+    tx.fact(fact, "human", key=key_of(request.id))
+    tx.result(key_of(request.id), Outcome.done({"approved": approved, "feedback": feedback}))
 
 
 def switched(tx: Tx, event: ModeChanged, by: DecidedBy) -> bool:
@@ -123,8 +124,4 @@ def _edit(tx: Tx, request: AskHuman, answer: dict[str, Any], by: str) -> None:
         text=text,
         diff=difference(request.text, text, request.revision, labels=labels),
     )
-    tx.fact(fact, "human", key=_key(request))
-
-
-def _key(request: AskHuman) -> str:
-    return request.id.partition(":")[2]
+    tx.fact(fact, "human", key=key_of(request.id))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopagent.core import limits
 from loopagent.core.child_payload import differences
+from loopagent.core.effects import key_of
 from loopagent.core.facts_sub_agents import SubAgentCompleted, SubAgentStarted, run_of
 from loopagent.core.spending import AskedChild, Spent, Usage
 
@@ -37,7 +38,7 @@ def begin(tx: Tx, work: StartRun) -> None:
         message=work.message,
         resumed=work.resume_run_id is not None,
     )
-    tx.fact(started, "model", key=work.id.partition(":")[2])
+    tx.fact(started, "model", key=key_of(work.id))
 
 
 def settled(tx: Tx, work: StartRun, outcome: Outcome) -> None:
@@ -58,7 +59,7 @@ def settled(tx: Tx, work: StartRun, outcome: Outcome) -> None:
         turns=int(value.get("turns", 0)),
         duration_ms=float(value.get("activeMs", 0.0)),
     )
-    key = work.id.partition(":")[2]
+    key = key_of(work.id)
     tx.fact(completed, key=key)
     kept = {name: one for name, one in value.items() if name not in {"payload", "activeMs"}}
     if outcome.ok and "payload" in value:
