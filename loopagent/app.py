@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self
@@ -40,23 +39,22 @@ from loopagent.intake import (
 from loopagent.intake import message as checked_message
 from loopagent.intake import payload as checked_payload
 from loopagent.memory import Memory
-from loopagent.ports import RequestRow, RunRow, Store
+from loopagent.ports import Store
+from loopagent.reading import Reading
 from loopagent.redaction import Redactor, secrets_of
 from loopagent.registry import Registry
 from loopagent.runtime.attempts import RetryPolicy
 from loopagent.runtime.bus import Bus
 from loopagent.runtime.engine import Engine
-from loopagent.runtime.follow import follow
 from loopagent.runtime.invoke import Invoker
 from loopagent.runtime.leases import Leases, owner_name
 from loopagent.runtime.perform import Performer
 from loopagent.runtime.structured import Schemas, StructuredMode, structured_mode
 from loopagent.runview import RunView
 from loopagent.stores import open_store
-from loopagent.tree import tree, view
 
 
-class App:
+class App(Reading):
     """Agents, a store and the engine that runs them.
 
     Args:
@@ -326,75 +324,3 @@ class App:
             text = "The run is still going on; cancel it first."
             raise RequestError("run_active", text, status=409)
         await self.store.delete(run_id)
-
-    # ------------------------------------------------------------------ read
-
-    async def get(self, run_id: str) -> RunView:
-        """The run as it is now.
-
-        Raises:
-            RequestError: `unknown_run` (404).
-        """
-        return await view(run_id, self.store, self.engine)
-
-    async def tree(self, run_id: str) -> list[RunRow]:
-        """A root run and every run below it, in the order they were made; see `loopagent.tree.tree`."""
-        return await tree(run_id, self.store)
-
-    async def wait(self, run_id: str, *, timeout_seconds: float | None = None) -> RunView:
-        """Wait until the run ends or waits for people, or the time is over."""
-        deadline = None if timeout_seconds is None else self._clock() + timeout_seconds
-        while True:
-            left = None if deadline is None else max(0.0, deadline - self._clock())
-            await self.engine.idle(run_id, left)
-            view = await self.get(run_id)
-            resting = view.state.ended or view.waiting
-            if not resting and not self.engine.works_on(run_id):
-                # Nobody works on it: it waits to be resumed.
-                resting = await self.store.owner(run_id) is None
-            if resting or self.closing or (deadline is not None and self._clock() >= deadline):
-                return view
-            await asyncio.sleep(0.05 if left is None else min(0.05, left))
-
-    async def events(
-        self, run_id: str, *, after: int = 0, live: bool = True
-    ) -> AsyncGenerator[dict[str, Any], None]:
-        """Public events of a run: those stored after `after`, then as they happen, until it ends.
-
-        Ephemeral ones (`reply.delta`, `action.progress`, `run.idle`) have no `seq` and come only live.
-
-        Raises:
-            RequestError: `unknown_run` (404).
-        """
-        await self.get(run_id)
-        following = follow(
-            self.store, self.bus, run_id, after=after, live=live, closing=lambda: self.closing
-        )
-        async with aclosing(following):
-            async for event in following:
-                yield event
-
-    async def runs(
-        self,
-        *,
-        agent: str | None = None,
-        status: str | None = None,
-        children: bool = False,
-        cursor: str | None = None,
-        limit: int = 50,
-    ) -> tuple[list[RunRow], str | None]:
-        """A page of runs, newest first, and the next cursor; with `children` also those of sub-agents."""
-        return await self.store.runs(
-            agent=agent, status=status, roots=not children, cursor=cursor, limit=limit
-        )
-
-    async def requests(
-        self,
-        *,
-        status: str | None = "open",
-        run_id: str | None = None,
-        cursor: str | None = None,
-        limit: int = 50,
-    ) -> tuple[list[RequestRow], str | None]:
-        """A page of requests to people, oldest first, and the next cursor."""
-        return await self.store.requests(status=status, run_id=run_id, cursor=cursor, limit=limit)

@@ -93,7 +93,7 @@ class Children:
         try:
             await self._engine.create(child, work.message, by="model", context=context, given=given)
         except ConflictError:  # it was made before a crash
-            if not self._engine.works_on(child.id):
+            if not self._engine.runs.works_on(child.id):
                 await self._engine.resume(child.id)
         return None
 

@@ -13,11 +13,11 @@ from typing import Any
 from loopagent.core.advance import advance
 from loopagent.core.effects import CallModel, CancelEffect, Effect, RunAction, StartRun
 from loopagent.core.events import Event, Reported, Started
-from loopagent.core.lineage import children_of
 from loopagent.core.state import RunState
 from loopagent.errors import ConflictError, RequestError, StoreError
 from loopagent.logs import log
 from loopagent.ports import NOTHING, Commit, Handed, Store
+from loopagent.runtime.at_work import AtWork
 from loopagent.runtime.bus import Bus
 from loopagent.runtime.children import Children, ModelOf
 from loopagent.runtime.ends import broken, event_of, in_doubt, log_end, log_start
@@ -25,7 +25,6 @@ from loopagent.runtime.leases import Leases
 from loopagent.runtime.live import Live
 from loopagent.runtime.perform import Performer
 from loopagent.runtime.repeatable import repeatable
-from loopagent.runtime.view import shown_messages
 
 
 MAX_CONFLICTS = 20
@@ -59,10 +58,9 @@ class Engine:
         self._bus = bus
         self._leases = leases
         self._clock = clock
-        self._live: dict[str, Live] = {}
-        self._loading: dict[str, asyncio.Lock] = {}
         self.closing = False
         self._children = Children(self, store, model_of, clock)
+        self.runs = AtWork(store, bus, leases, self._tree_rests)
 
     async def create(
         self,
@@ -86,12 +84,12 @@ class Engine:
         commit = Commit(new, 0, now, (started,), facts, said, artifacts=given.stored)
         first_seq = await self._store.create(commit, metadata=metadata)
         live = Live.fresh(transition)
-        self._live[state.id] = live
+        self.runs.add(live)
         self._bus.announce(commit, first_seq, live.progress)
         self._children.committed(live)
         async with live.lock:
             await self._dispatch(live, transition.effects)
-        self._forget_if_resting(live)
+        self.runs.forget_if_resting(live)
 
     async def deliver(self, run_id: str, decide: Callable[[RunState], Sequence[Event]]) -> RunState:
         """Bring events from outside to a run.
@@ -105,43 +103,21 @@ class Engine:
             RequestError: `unknown_run`, or whatever `decide` raises; nothing was changed then.
         """
         while True:
-            live = await self.load(run_id)
-            async with live.lock:
-                if self._live.get(run_id) is not live:
-                    continue  # it came to rest and was forgotten while this waited
-                await self._apply(live, decide)
-                state = live.state
-            self._forget_if_resting(live)
-            return state
-
-    async def load(self, run_id: str) -> Live:
-        """The live side of a run, read from the store unless it is here already.
-
-        Raises:
-            RequestError: `unknown_run`.
-        """
-        live = self._live.get(run_id)
-        if live is not None:
-            return live
-        async with self._loading.setdefault(run_id, asyncio.Lock()):
-            live = self._live.get(run_id)
-            if live is None:
-                live = await self._read(run_id)
-                self._live[run_id] = live
-        self._loading.pop(run_id, None)
-        return live
-
-    async def _read(self, run_id: str) -> Live:
-        snapshot = await self._store.load(run_id)
-        if snapshot is None:
-            raise RequestError("unknown_run", f"There is no run {run_id!r}.", status=404)
-        return Live(snapshot, await shown_messages(self._store, snapshot.state))
+            live = await self.runs.load(run_id)
+            try:
+                async with live.lock:
+                    if live not in self.runs:
+                        continue  # it came to rest and was forgotten while this waited
+                    await self._apply(live, decide)
+                    return live.state
+            finally:  # also when it was read only to be told no
+                self.runs.forget_if_resting(live)
 
     async def recover(self) -> list[str]:
         """Take up every run that has work and nobody working on it; returns their ids."""
         taken: list[str] = []
         for run_id in await self._store.unfinished():
-            live = self._live.get(run_id)
+            live = self.runs.get(run_id)
             if live is not None and (live.owned or live.tasks):
                 continue
             if await self.resume(run_id):
@@ -150,11 +126,12 @@ class Engine:
 
     async def resume(self, run_id: str) -> bool:
         """Work on a run that was left in the middle; False when another process holds it or nothing is to do."""
-        known = self._live.pop(run_id, None)
-        if known is not None and known.tasks:
-            self._live[run_id] = known
-            return False
-        live = await self.load(run_id)
+        known = self.runs.get(run_id)
+        if known is not None:
+            if known.tasks:
+                return False
+            self.runs.drop(known)
+        live = await self.runs.load(run_id)
         if await self._children.stop_stray(live):
             return False
         async with live.lock:
@@ -163,49 +140,32 @@ class Engine:
     async def _take_up(self, live: Live) -> bool:
         """Perform what is pending and not performed here, if nobody else does; under the run's lock."""
         if live.state.ended or not live.workable or not await self._leases.take(live):
-            self._forget_if_resting(live)
+            self.runs.forget_if_resting(live)
             return False
         if doubts := in_doubt(live.state, self._clock()):
             await self._apply(live, lambda _: doubts)
         await self._dispatch(live, [live.state.pending[key] for key in live.workable])
         return True
 
-    async def idle(self, run_id: str, timeout_seconds: float | None) -> bool:
-        """Wait until the run stops working here (ended or waiting for people); False on timeout."""
-        live = self._at_work(run_id)
-        if live is None:
-            return True
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                await live.idle.wait()
-        except TimeoutError:
-            return False
-        return True
-
-    def works_on(self, run_id: str) -> bool:
-        """Whether this process is working on the run, or on one below it."""
-        return self._at_work(run_id) is not None
-
-    def _at_work(self, run_id: str) -> Live | None:
-        below = (one for key, one in self._live.items() if key.startswith(f"{run_id}."))
-        return self._live.get(run_id) or next(below, None)
-
     def partial(self, run_id: str) -> str:
         """Visible text of the reply that is arriving now, empty when none is."""
-        live = self._live.get(run_id)
+        live = self.runs.get(run_id)
         return live.partial if live is not None and live.state.calling is not None else ""
+
+    def _tree_rests(self, state: RunState) -> None:
+        self._children.at_rest(state, self._bus)
 
     async def aclose(self) -> None:
         """Stop performing. Nothing is lost: what was pending is pending for the next process."""
         self.closing = True
         await self._children.aclose()
-        tasks = [task for live in self._live.values() for task in live.tasks.values()]
+        tasks = [task for live in self.runs for task in live.tasks.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for live in list(self._live.values()):
+        for live in self.runs:
             await self._leases.give_back(live)
-        self._live.clear()
+        self.runs.clear()
 
     # ------------------------------------------------------------------ one way in
 
@@ -234,7 +194,7 @@ class Engine:
             try:
                 first_seq = await self._store.commit(commit)
             except ConflictError:
-                await self._reload(live)
+                await self.runs.reload(live)
                 continue
             live.state = transition.state
             live.version += 1
@@ -247,12 +207,6 @@ class Engine:
             f"Run {live.run_id} is being changed by somebody else all the time; try again."
         )
 
-    async def _reload(self, live: Live) -> None:
-        fresh = await self._read(live.run_id)
-        live.state, live.version, live.view = fresh.state, fresh.version, fresh.view
-        for key in live.tasks.keys() - live.state.pending.keys():
-            live.tasks.pop(key).cancel()
-
     # ------------------------------------------------------------------ performing
 
     async def _dispatch(self, live: Live, effects: Sequence[Effect]) -> None:
@@ -264,12 +218,12 @@ class Engine:
         workable = set(live.workable)
         todo = [one for one in effects if one.id in workable]
         if not todo or self.closing:
-            self._rest(live)
+            self.runs.rest(live)
             return
         if live.state.waiting:
             await self._leases.give_back(live)  # only clocks run: whoever has the answer may go on
             self._begin(live, todo)
-            self._rest(live)
+            self.runs.rest(live)
             return
         if not (live.owned or await self._leases.take(live)):
             return
@@ -352,21 +306,19 @@ class Engine:
                 return
             finally:
                 live.spare = []
-            self._rest(live)
-        self._forget_if_resting(live)
+            self.runs.rest(live)
+        self.runs.forget_if_resting(live)
 
     async def let_go(self, live: Live) -> None:
         """Let go of a run whose progress cannot be saved: the store has it as it last was."""
         for task in live.tasks.values():
             task.cancel()
         live.tasks.clear()
-        if self._live.get(live.run_id) is live:
-            del self._live[live.run_id]
+        self.runs.drop(live)
         try:
             await self._leases.give_back(live)
         except StoreError:
             log.warning("lease.not_released", run_id=live.run_id)
-        live.idle.set()
 
     async def sweep(self, every_seconds: float = 10.0) -> None:
         """Take up, again and again, what another process or a failing store left in the middle; run it as a task."""
@@ -376,25 +328,3 @@ class Engine:
                 await self.recover()
             except StoreError as error:
                 log.error("runs.not_swept", error)
-
-    def _rest(self, live: Live) -> None:
-        """Tell whoever waits that the run does nothing now."""
-        if self._asleep(live, live.quiet) and not live.idle.is_set():
-            live.idle.set()
-            self._bus.idle(live.run_id, live.state.status)
-
-    def _forget_if_resting(self, live: Live) -> None:
-        if not self._asleep(live, live.resting) or self._live.get(live.run_id) is not live:
-            return
-        del self._live[live.run_id]
-        self._leases.drop(live)
-        parent = self._live.get(live.state.parent_id or "")
-        if parent is not None:
-            self._rest(parent)
-            self._forget_if_resting(parent)
-        elif not self.works_on(live.state.root_id):
-            self._children.at_rest(live.state, self._bus)
-
-    def _asleep(self, live: Live, still: bool) -> bool:
-        """Whether nothing goes on here, in the run (which is `still`) and in the children it waits for."""
-        return still and not any(one in self._live for one in children_of(live.state))

@@ -18,7 +18,9 @@ import pytest
 from loopagent import Agent, App, ConfigError, action
 from loopagent.core.advance import advance
 from loopagent.core.agent_spec import Limits
-from loopagent.core.events import CancelRequested
+from loopagent.core.events import CancelRequested, Event
+from loopagent.core.state import RunState
+from loopagent.errors import RequestError
 from loopagent.models.scripted import ScriptedModel
 from loopagent.ports import Commit, ModelRequest
 from loopagent.runview import RunView
@@ -127,6 +129,28 @@ def tree() -> Agent[Any]:
     return agent("boss", give("lead", "quick"), done("All."), agents=[lead, agent("quick", done())])
 
 
+async def test_a_run_that_was_read_only_to_say_no_is_let_go_and_keeps_nobody_waiting(
+    url: str,
+) -> None:
+    async with App(agents=[agent("kid", CHAT, done())], store=url) as app:
+        view = await app.start("kid", "Go.")
+        (ask,) = (await finished(app, view.id)).public()["requests"]
+        await app.answer(ask["requestId"], decision="answer", feedback="Red.")
+        await finished(app, view.id)
+        await until(lambda: not app.engine.runs.works_on(view.id))
+        live = await app.engine.runs.load(view.id)
+        waiting = asyncio.ensure_future(app.engine.runs.idle(view.id, 30))
+        await asyncio.sleep(0)
+
+        def refuse(_: RunState) -> list[Event]:
+            raise RequestError("already_answered", "Too late.", status=409)
+
+        with pytest.raises(RequestError, match="Too late"):
+            await app.engine.deliver(view.id, refuse)
+        assert await waiting
+        assert live not in app.engine.runs
+
+
 async def test_a_tree_that_waits_for_a_person_costs_nothing_and_shows_who_asks(url: str) -> None:
     async with App(agents=[tree()], store=url) as app:
         view = await app.start("boss", "Go.", payload={"a": 1})
@@ -139,13 +163,13 @@ async def test_a_tree_that_waits_for_a_person_costs_nothing_and_shows_who_asks(u
         assert ask["runId"] == f"{view.id}.1.sub.0.1.sub.0"
         (row,), _ = await app.requests()
         assert (row.id, row.body["agents"]) == (ask["requestId"], ask["agents"])
-        await until(lambda: not app.engine.works_on(view.id))
+        await until(lambda: not app.engine.runs.works_on(view.id))
         assert not await app.store.unfinished()
         answered = await app.answer(row.id, decision="answer", feedback="That one.")
         assert answered.id == ask["runId"]
         view = await finished(app, view.id)
         assert (view.state.status, view.state.payload) == ("completed", {"a": 2})
-        await until(lambda: not app.engine.works_on(view.id))
+        await until(lambda: not app.engine.runs.works_on(view.id))
         assert not await app.store.unfinished()
 
 
@@ -186,7 +210,7 @@ async def test_who_cancels_a_run_cancels_everything_below_it(url: str) -> None:
             if event["type"] == "request.created":
                 break
         await app.cancel(view.id)
-        await until(lambda: not app.engine.works_on(view.id))
+        await until(lambda: not app.engine.runs.works_on(view.id))
         rows = await app.tree(view.id)
         assert [one.status for one in rows] == ["cancelled"] * 4
         assert (await app.requests())[0] == []
@@ -269,7 +293,7 @@ async def test_a_parent_that_does_not_answer_ends_its_child(url: str) -> None:
     async with App(agents=[boss], store=url) as app:
         view = await app.start("boss", "Go.")
         view = await finished(app, view.id)
-        await until(lambda: not app.engine.works_on(view.id))
+        await until(lambda: not app.engine.runs.works_on(view.id))
         assert [one.status for one in await app.tree(view.id)] == ["completed", "cancelled"]
 
 
@@ -423,7 +447,7 @@ async def test_a_child_whose_parent_ended_in_a_crash_is_stopped(tmp_path: Path) 
     async with App(agents=[boss], store=url) as app:
         view = await app.start("boss", "Go.")
         view = await finished(app, view.id)
-        await until(lambda: not app.engine.works_on(view.id))
+        await until(lambda: not app.engine.runs.works_on(view.id))
     store = open_store(url)
     await store.open()
     snapshot = await store.load(view.id)
@@ -436,6 +460,6 @@ async def test_a_child_whose_parent_ended_in_a_crash_is_stopped(tmp_path: Path) 
     assert await store.unfinished() == [view.id]
     await store.aclose()
     async with App(agents=[boss], store=url) as app:
-        await until(lambda: not app.engine.works_on(view.id))
+        await until(lambda: not app.engine.runs.works_on(view.id))
         assert [one.status for one in await app.tree(view.id)] == ["cancelled", "cancelled"]
         assert not await app.store.unfinished()
