@@ -49,6 +49,7 @@ from loopagent.runtime.engine import Engine
 from loopagent.runtime.invoke import Invoker
 from loopagent.runtime.leases import Leases, owner_name
 from loopagent.runtime.perform import Performer
+from loopagent.runtime.retention import Retention, keep_away
 from loopagent.runtime.structured import Schemas, StructuredMode, structured_mode
 from loopagent.runview import RunView
 from loopagent.stores import open_store
@@ -66,6 +67,7 @@ class App(Reading):
         retry: How failed model calls are repeated.
         structured: When models are held to the schema of a reply; default: `LOOPAGENT_STRUCTURED`, else `auto`.
         secrets: Environment variables, beside the well-known ones, whose values are masked wherever they turn up.
+        retention: How long ended runs and their logs are kept; default: for ever.
         clock: Seconds since the epoch; tests give their own.
         recover: Whether to take up runs that an earlier process left in the middle.
     """
@@ -81,6 +83,7 @@ class App(Reading):
         retry: RetryPolicy | None = None,
         structured: StructuredMode | None = None,
         secrets: Iterable[str] = (),
+        retention: Retention | None = None,
         clock: Callable[[], float] = time.time,
         recover: bool = True,
     ) -> None:
@@ -90,6 +93,7 @@ class App(Reading):
         self._registry = Registry(agents, env=self.env, base_dir=base_dir)
         self.agents = self._registry.agents
         self._recover = recover
+        self._retention = retention or Retention()
         self._clock = clock
         self.bus = Bus()
         self.redactor = Redactor(secrets_of(self.env, secrets))
@@ -136,6 +140,9 @@ class App(Reading):
         if self._recover:
             await self.engine.recover()
             self._background.append(asyncio.create_task(self.engine.sweep(), name="sweep"))
+            if self._retention.any:
+                keeping = keep_away(self.store, self._retention, self._clock)
+                self._background.append(asyncio.create_task(keeping, name="retention"))
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -17,6 +17,7 @@ from loopagent.core.facts import Fact
 from loopagent.core.notes import Circle, Note, NoteFilter, NoteRules, Verdict
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, RunState
+from loopagent.retention_port import RetentionStore
 
 
 Finish = Literal["stop", "length", "content_filter", "refusal", "unknown"]
@@ -264,7 +265,7 @@ class NoteStore(Protocol):
         ...
 
 
-class Store(ConversationStore, NoteStore, Protocol):
+class Store(ConversationStore, NoteStore, RetentionStore, Protocol):
     """Keeps runs. Every method is one transaction; all raise `StoreError` when the store itself fails."""
 
     async def open(self) -> None:

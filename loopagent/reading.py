@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from loopagent.errors import RequestError
 from loopagent.runtime.follow import follow
 from loopagent.tree import tree, view
 
@@ -59,18 +60,36 @@ class Reading:
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Public events of a run: those stored after `after`, then as they happen, until it ends.
 
-        Ephemeral ones (`reply.delta`, `action.progress`, `run.idle`) have no `seq` and come only live.
+        Ephemeral ones (`reply.delta`, `action.progress`, `run.idle`) have no `seq` and come only live. A reader
+        whose position is not kept (any more) first gets `stream.reset`: `{after, run}`, the position that its
+        events go on from and the run as it is now.
 
         Raises:
             RequestError: `unknown_run` (404).
         """
-        await self.get(run_id)
+        run = await self.get(run_id)
+        oldest = await self.store.oldest_event(run_id)
+        if after > run.seq or after + 1 < oldest:
+            after = oldest - 1
+            yield {"type": "stream.reset", "runId": run_id, "after": after, "run": run.public()}
+            if run.state.ended and after >= run.seq:
+                return
         following = follow(
             self.store, self.bus, run_id, after=after, live=live, closing=lambda: self.closing
         )
         async with aclosing(following):
             async for event in following:
                 yield event
+
+    async def need_log(self, run_id: str) -> None:
+        """Refuse what needs the whole log of a run if it is not kept any more.
+
+        Raises:
+            RequestError: `log_gone` (410).
+        """
+        if await self.store.oldest_event(run_id) > 1:
+            message = f"The log of run {run_id!r} was removed after its time; what the run came to is kept."
+            raise RequestError("log_gone", message, status=410)
 
     async def runs(
         self,

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import field_validator
 
 from loopagent.core.spec import Spec
+from loopagent.runtime.retention import Retention
 from loopagent.skill import SkillLimits
 
 
@@ -39,5 +40,7 @@ class Settings(Spec):
             else value
         )
 
+    retention: Retention = Retention()
+    """How long ended runs are kept."""
     skills: SkillLimits = SkillLimits()
     """How large skills may be."""

@@ -166,6 +166,7 @@ def open_app(
         model=settings.model,
         structured=settings.structured,
         secrets=settings.secrets,
+        retention=settings.retention,
         base_dir=project.folder,
         recover=recover,
     )

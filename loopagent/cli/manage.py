@@ -16,13 +16,14 @@ from loopagent.core.lineage import ARROW
 from loopagent.errors import ConfigError
 from loopagent.explain import explain
 from loopagent.project import load_project
+from loopagent.runtime.retention import Retention, remove_old
 from loopagent.runtime.turn import turn_record
 from loopagent.runview import RunView
 from loopagent.tree import nested
 
 
 runs = typer.Typer(
-    help="Runs: list, show, events, turns, turn, explain, resume, cancel, delete.",
+    help="Runs: list, show, events, turns, turn, explain, resume, cancel, delete, prune.",
     no_args_is_help=True,
 )
 Project = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
@@ -163,6 +164,7 @@ def show_turn(
     """Show one turn: the prompt as it was sent, the reply word for word, and what was made of it."""
 
     async def work(app: App) -> int:
+        await app.need_log(run_id)
         found = (await turn_record(app.store, run_id, turn, app.system)).public()
         if as_json:
             print_json(found)
@@ -188,6 +190,7 @@ def explain_run(
     """Say turn by turn who decided what, and on which grounds, from the run's events."""
 
     async def work(app: App) -> int:
+        await app.need_log(run_id)
         explanation = explain([one async for one in app.events(run_id, live=False)])
         if as_json:
             print_json(explanation.public())
@@ -247,6 +250,33 @@ def delete_run(
             print_json({"id": run_id, "deleted": True})
         else:
             out.print(f"{run_id} removed")
+        return 0
+
+    with_app(project, db, work)
+
+
+@runs.command("prune")
+def prune_runs(
+    older_than: Annotated[
+        float,
+        typer.Option("--older-than", min=0.001, metavar="DAYS", help="Days since they ended."),
+    ],
+    project: Project = Path(),
+    db: Database = None,
+    as_json: AsJson = False,
+    logs_only: Annotated[
+        bool, typer.Option("--logs-only", help="Keep what they came to, remove only their logs.")
+    ] = False,
+) -> None:
+    """Remove ended runs, or only their logs, when they are older than so many days."""
+    rules = Retention(log_days=older_than) if logs_only else Retention(run_days=older_than)
+
+    async def work(app: App) -> int:
+        removed = await remove_old(app.store, rules, app.now())
+        if as_json:
+            print_json({"runs": removed.runs, "logs": removed.logs})
+        else:
+            out.print(f"{removed.runs} runs and the logs of {removed.logs} others removed")
         return 0
 
     with_app(project, db, work)

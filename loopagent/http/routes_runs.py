@@ -145,7 +145,7 @@ async def run_tree(app: Host, run_id: RunId) -> RunNode:
     return RunNode.model_validate(nested(await app.tree(run_id))[0])
 
 
-@router.get("/runs/{run_id}/events", responses=responses(401, 404, 422, 503))
+@router.get("/runs/{run_id}/events", responses=responses(401, 404, 410, 422, 503))
 async def list_events(
     app: Host,
     run_id: RunId,
@@ -153,7 +153,9 @@ async def list_events(
     limit: Annotated[int, Query(ge=1, le=MAX_EVENTS)] = 100,
 ) -> EventPage:
     """Read a run's events in order."""
-    await app.get(run_id)
+    view = await app.get(run_id)
+    if after < view.seq:
+        await app.need_log(run_id)
     events = [
         EventView.model_validate(one)
         for one in await app.store.events(run_id, after=after, limit=limit)

@@ -54,11 +54,12 @@ class TurnDetail(View):
 router = APIRouter(tags=["runs"])
 
 
-@router.get("/runs/{run_id}/turns/{turn}", responses=responses(401, 404, 422, 503))
+@router.get("/runs/{run_id}/turns/{turn}", responses=responses(401, 404, 410, 422, 503))
 async def read_turn(
     app: Host, run_id: RunId, turn: Annotated[int, Path(ge=1, le=10**9)]
 ) -> TurnDetail:
     """Read one turn."""
+    await app.need_log(run_id)
     return TurnDetail.model_validate(
         (await turn_record(app.store, run_id, turn, app.system)).public()
     )

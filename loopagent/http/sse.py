@@ -37,15 +37,7 @@ def position(last_event_id: str | None, after: int | None) -> int:
 
 
 async def stream(app: App, run_id: str, after: int) -> AsyncIterator[str]:
-    """The events after `after` as text of the stream, until the run ends or the server stops.
-
-    A position that lies behind the run's last event belongs to another run: the client gets `stream.reset` with
-    a snapshot, and the events from the start.
-    """
-    view = await app.get(run_id)
-    if after > view.seq:
-        yield _reset(view.public())
-        after = 0
+    """The events after `after` as text of the stream, until the run ends or the server stops."""
     for asked in await unanswered(app, run_id, after):
         yield _without_number(asked)
     queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(maxsize=1)
@@ -107,8 +99,3 @@ def frame(event: dict[str, Any]) -> str:
     """One event as text of the stream; ephemeral ones have no id and are never replayed."""
     number = f"id: {event['seq']}\n" if "seq" in event else ""
     return f"{number}event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
-
-
-def _reset(run: dict[str, Any]) -> str:
-    body = json.dumps({"type": "stream.reset", "after": 0, "run": run}, ensure_ascii=False)
-    return f"event: stream.reset\ndata: {body}\n\n"

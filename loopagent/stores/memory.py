@@ -177,21 +177,53 @@ class MemoryStore(MemoryNotes):
 
     async def delete(self, run_id: str) -> bool:
         """Remove an ended run and its children; see `Store.delete`."""
-        run = self._runs.get(run_id)
-        if run is None:
-            return False
-        if run.root is not run:
-            raise records.not_deletable(run_id, "child_run")
-        tree = [one for one in self._runs.values() if one.root is run]
-        if any(not one.state.ended for one in tree):
-            raise records.not_deletable(run_id, "run_active")
-        ids = {one.state.id for one in tree}
+        ids = {one.state.id for one in self._ended_tree(run_id)}
         self._runs = {key: one for key, one in self._runs.items() if key not in ids}
         self._requests = {
             key: one for key, one in self._requests.items() if one.row.run_id not in ids
         }
         self._talks.forget_runs(ids)
-        return True
+        return bool(ids)
+
+    def _ended_tree(self, run_id: str) -> list[_Run]:
+        """An ended root run and those below it; none if there is no such run."""
+        run = self._runs.get(run_id)
+        if run is None:
+            return []
+        if run.root is not run:
+            raise records.not_deletable(run_id, "child_run")
+        tree = [one for one in self._runs.values() if one.root is run]
+        if any(not one.state.ended for one in tree):
+            raise records.not_deletable(run_id, "run_active")
+        return tree
+
+    # ------------------------------------------------------------------ retention
+
+    async def ended(self, *, before: float, logged: bool = False, limit: int = 100) -> list[str]:
+        """Root runs whose whole tree has ended; see `Store.ended`."""
+        going_on = {one.root.key for one in self._runs.values() if not one.state.ended}
+        found = [
+            one
+            for one in self._runs.values()
+            if one.root is one
+            and one.key not in going_on
+            and one.updated_at < before
+            and (one.entries or not logged)
+        ]
+        found.sort(key=lambda one: one.updated_at)
+        return [one.state.id for one in found[:limit]]
+
+    async def forget_log(self, run_id: str) -> bool:
+        """Remove the log of an ended run; see `Store.forget_log`."""
+        tree = [one for one in self._ended_tree(run_id) if one.entries]
+        for one in tree:
+            one.entries, one.messages, one.timeline = [], [], []
+        return bool(tree)
+
+    async def oldest_event(self, run_id: str) -> int:
+        """Number of the first event that is kept; see `Store.oldest_event`."""
+        run = self._runs.get(run_id)
+        return 1 if run is None or run.entries else run.root.seq + 1
 
     # ------------------------------------------------------------------ conversations
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from loopagent.core.facts import Fact
 from loopagent.core.state import RunState
-from loopagent.errors import ConflictError, StoreError
+from loopagent.errors import ConflictError, RequestError, StoreError
 from loopagent.ports import Store
 from loopagent.testing.store_samples import CREATED_AT, SampleRun, refused, same, stored
 
@@ -267,3 +268,37 @@ async def check_unknown_run(store: Store) -> None:
     same(await store.recall("nobody"), None, "answer")
     same(await store.delete("nobody"), False, "deletion")
     await store.release("nobody", "a")
+
+
+async def check_retention(store: Store) -> None:
+    """Ended runs are found by age; without its log a run still says what it came to, and its tree goes with it."""
+    old, new, open_ = [await stored(store, one, turns=3) for one in ("old", "new", "open")]
+    child = SampleRun("child", parent=old)
+    await store.create(child.begin())
+    await store.commit(replace(old.end(), at=CREATED_AT + 100))
+    late = CREATED_AT + 10_000
+    same(await store.ended(before=late), [], "ended runs while a child goes on")
+    await store.commit(replace(child.end(), at=CREATED_AT + 101))
+    await store.commit(replace(new.end(), at=CREATED_AT + 200))
+    same(await store.ended(before=late), ["old", "new"], "ended runs, the oldest first")
+    same(await store.ended(before=late, limit=1), ["old"], "the oldest ended run")
+    same(await store.ended(before=CREATED_AT + 200), ["old"], "runs that ended before a time")
+    for run_id in (open_.id, child.id):
+        await refused(store.forget_log(run_id), RequestError, f"forgetting the log of {run_id}")
+    before = await store.load("old")
+    assert before is not None
+    same(await store.oldest_event("old"), 1, "the first event of a whole log")
+    same(await store.forget_log("old"), True, "forgetting a log")
+    same(await store.forget_log("old"), False, "forgetting it again")
+    same(await store.forget_log("nobody"), False, "forgetting nothing")
+    same(await store.load("old"), before, "what the run came to")
+    for run_id in ("old", "child"):
+        same(await store.events(run_id), [], "events of a forgotten log")
+        same(await store.transcript(run_id), [], "messages of a forgotten log")
+        same(await store.log(run_id), [], "a forgotten log")
+        same(await store.oldest_event(run_id), before.seq + 1, "the first event that is left")
+    same(await store.ended(before=late, logged=True), ["new"], "ended runs with a log")
+    same(await store.ended(before=late), ["old", "new"], "ended runs with or without")
+    same(len(await store.log("new")), 5, "log entries of the other run")
+    same(await store.delete("old"), True, "deleting it all")
+    same(await store.ended(before=late), ["new"], "ended runs that are left")

@@ -111,7 +111,7 @@ def serving(
     line = process.stdout.readline()
     found = re.search(r"http://\S+", line)
     assert found is not None, line + log_of(db).read_text()
-    client = httpx2.Client(base_url=found.group(), timeout=20)
+    client = httpx2.Client(base_url=found.group(), timeout=60)
     try:
         yield client, process
     finally:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.http.server import make_project, serving
+from tests.http.server import ROOT, make_project, serving
 
 
 Json = dict[str, Any]
@@ -83,6 +86,42 @@ def test_the_stream_resumes_exactly(client: httpx2.Client) -> None:
     assert (
         client.get(f"/runs/{run['id']}/stream", headers={"Last-Event-ID": "x"}).status_code == 400
     )
+
+
+def test_of_a_removed_log_a_client_gets_the_run_instead(
+    folder: Path, client: httpx2.Client
+) -> None:
+    db = folder.parent / "runs.db"
+    run = start(client, "looker")
+    command = [
+        "-m",
+        "loopagent",
+        "runs",
+        "prune",
+        "--json",
+        "--logs-only",
+        "--older-than",
+        "0.001",
+        "--db",
+    ]
+    with closing(sqlite3.connect(db)) as connection, connection:
+        connection.execute(
+            "UPDATE run SET updated_at = updated_at - 1000 WHERE id = ?", (run["id"],)
+        )
+    pruned = subprocess.run(
+        [sys.executable, *command, str(db)],
+        capture_output=True,
+        check=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert json.loads(pruned.stdout) == {"runs": 0, "logs": 1}
+    ((number, reset),) = read(client, f"/runs/{run['id']}/stream", last="4")
+    assert (number, reset["type"], reset["after"]) == (None, "stream.reset", run["seq"])
+    assert reset["run"]["payload"] == {"seen": 1}
+    for gone in ("events", "events?after=3", "turns/1"):
+        assert client.get(f"/runs/{run['id']}/{gone}").json()["code"] == "log_gone"
+    assert client.get(f"/runs/{run['id']}/events?after={run['seq']}").json()["events"] == []
 
 
 def test_create_and_stream_shows_the_message_as_it_grows(client: httpx2.Client) -> None:

@@ -123,7 +123,7 @@ def events(
     """Public events of a run, or of the whole tree of a root."""
     sources = connection.execute(
         """
-        SELECT run.key, run.version, run.id, coalesce(root.id, run.id), parent.id
+        SELECT run.key, run.version, run.log_from, run.id, coalesce(root.id, run.id), parent.id
         FROM run LEFT JOIN run AS root ON root.key = run.root
         LEFT JOIN run AS parent ON parent.key = run.parent
         WHERE run.id = ?1 OR run.root = (SELECT key FROM run WHERE id = ?1)
@@ -135,26 +135,27 @@ def events(
 
 
 def _events_of(
-    connection: sqlite3.Connection, source: tuple[int, int, str, str, str | None], after: int
+    connection: sqlite3.Connection, source: tuple[int, int, int, str, str, str | None], after: int
 ) -> Iterator[dict[str, Any]]:
-    key, version, run_id, root_id, parent_id = source
-    for entry in _entries(connection, (key, version), column="first_seq", value=after + 1):
+    key, version, log_from, run_id, root_id, parent_id = source
+    run = (key, version, log_from)
+    for entry in _entries(connection, run, column="first_seq", value=after + 1):
         yield from records.public_events(
             entry, after=after, run_id=run_id, root_id=root_id, parent_id=parent_id
         )
 
 
-def _run(connection: sqlite3.Connection, run_id: str) -> tuple[int, int] | None:
-    """Key and version of a run."""
-    found: tuple[int, int] | None = connection.execute(
-        "SELECT key, version FROM run WHERE id = ?", (run_id,)
+def _run(connection: sqlite3.Connection, run_id: str) -> tuple[int, int, int] | None:
+    """Key and version of a run, and the version that its log begins with."""
+    found: tuple[int, int, int] | None = connection.execute(
+        "SELECT key, version, log_from FROM run WHERE id = ?", (run_id,)
     ).fetchone()
     return found
 
 
 def _entries(
     connection: sqlite3.Connection,
-    run: tuple[int, int],
+    run: tuple[int, int, int],
     *,
     column: str = "first_seq",
     value: int = 0,
@@ -163,7 +164,7 @@ def _entries(
 
     Versions have no gaps and both columns only grow, so the place is found by halving.
     """
-    key, version = run
+    key, version, log_from = run
 
     def column_of(one: int) -> int:
         (found,) = connection.execute(
@@ -172,10 +173,11 @@ def _entries(
         ).fetchone()
         return int(found)
 
-    start = bisect_right(range(1, version + 1), value, key=column_of) if value > 1 else 1
+    kept = range(log_from, version + 1)
+    start = log_from + max(bisect_right(kept, value, key=column_of) - 1, 0)
     rows = connection.execute(
         "SELECT key, first_seq, body FROM log WHERE key BETWEEN ? AND ? ORDER BY key",
-        (log_key(key, max(start, 1)), log_key(key, version)),
+        (log_key(key, start), log_key(key, version)),
     )
     base = log_key(key, 0)
     for entry_key, first_seq, body in rows:
@@ -183,6 +185,35 @@ def _entries(
         yield LogEntry(
             entry_key - base, first_seq, entry.at, entry.events, entry.facts, entry.messages
         )
+
+
+# ---------------------------------------------------------------------- retention
+
+
+def ended(connection: sqlite3.Connection, before: float, limit: int, *, logged: bool) -> list[str]:
+    """Root runs whose whole tree has ended; see `RetentionStore.ended`."""
+    rows = connection.execute(
+        """
+        SELECT id FROM run WHERE root IS NULL AND status <> 'running' AND updated_at < ?
+        AND (log_from <= version OR NOT ?)
+        AND NOT EXISTS (SELECT 1 FROM run AS below WHERE below.root = run.key AND below.status = 'running')
+        ORDER BY updated_at LIMIT ?
+        """,
+        (before, logged, limit),
+    )
+    return [one for (one,) in rows]
+
+
+def oldest_event(connection: sqlite3.Connection, run_id: str) -> int:
+    """Number of the first event that is kept; see `RetentionStore.oldest_event`."""
+    found = connection.execute(
+        """
+        SELECT run.log_from > run.version, coalesce(root.seq, run.seq)
+        FROM run LEFT JOIN run AS root ON root.key = run.root WHERE run.id = ?
+        """,
+        (run_id,),
+    ).fetchone()
+    return 1 if found is None or not found[0] else int(found[1]) + 1
 
 
 # ---------------------------------------------------------------------- lists

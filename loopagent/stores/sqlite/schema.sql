@@ -7,7 +7,7 @@ CREATE TABLE spec (
 );
 
 -- `root` is null for a run that is a root; `seq` counts the public events of a root's whole tree.
--- `state` comes last: lists read rows without it.
+-- `log_from` is the version of the first log row that is kept. `state` comes last: lists read rows without it.
 CREATE TABLE run (
   key INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -25,6 +25,7 @@ CREATE TABLE run (
   updated_at REAL NOT NULL,
   owner TEXT,
   leased_until REAL,
+  log_from INTEGER NOT NULL DEFAULT 1,
   conversation INTEGER,
   title TEXT NOT NULL,
   metadata TEXT,
@@ -32,6 +33,7 @@ CREATE TABLE run (
 );
 CREATE INDEX run_agent ON run (agent);
 CREATE INDEX run_status ON run (status);
+CREATE INDEX run_ended ON run (updated_at) WHERE root IS NULL AND status <> 'running';
 CREATE INDEX run_root ON run (root) WHERE root IS NOT NULL;
 CREATE INDEX run_work ON run (work) WHERE work = 1;
 CREATE INDEX run_conversation ON run (conversation) WHERE conversation IS NOT NULL;

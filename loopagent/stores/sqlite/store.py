@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopagent.errors import ConfigError
 from loopagent.stores import records
-from loopagent.stores.sqlite import conversations, reads, writes
+from loopagent.stores.sqlite import conversations, reads, removal, writes
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
 from loopagent.stores.sqlite.note_methods import SqliteNotes
 from loopagent.stores.sqlite.readers import Readers
@@ -145,7 +145,21 @@ class SqliteStore(SqliteNotes):
 
     async def delete(self, run_id: str) -> bool:
         """Remove an ended run and its children; see `Store.delete`."""
-        return await self._write(lambda db: writes.delete(db, run_id))
+        return await self._write(lambda db: removal.delete(db, run_id))
+
+    # ------------------------------------------------------------------ retention
+
+    async def ended(self, *, before: float, logged: bool = False, limit: int = 100) -> list[str]:
+        """Root runs whose whole tree has ended; see `Store.ended`."""
+        return await self._readers.run(lambda db: reads.ended(db, before, limit, logged=logged))
+
+    async def forget_log(self, run_id: str) -> bool:
+        """Remove the log of an ended run; see `Store.forget_log`."""
+        return await self._write(lambda db: removal.forget_log(db, run_id))
+
+    async def oldest_event(self, run_id: str) -> int:
+        """Number of the first event that is kept; see `Store.oldest_event`."""
+        return await self._readers.run(lambda db: reads.oldest_event(db, run_id))
 
     # ------------------------------------------------------------------ lists
 
@@ -214,7 +228,7 @@ class SqliteStore(SqliteNotes):
 
     async def delete_conversation(self, user: str, conversation: str) -> bool:
         """Remove a conversation with its runs; see `Store.delete_conversation`."""
-        return await self._write(lambda db: writes.delete_conversation(db, user, conversation))
+        return await self._write(lambda db: removal.delete_conversation(db, user, conversation))
 
     # ------------------------------------------------------------------ leases
 

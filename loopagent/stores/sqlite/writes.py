@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 VERSION_BITS = 24
 """Bits of a log key that hold the version; the rest is the run's key."""
 MAX_VERSION = (1 << VERSION_BITS) - 1
-GIVEN_BACK_PAGES = 5000
-"""Free pages that one deletion gives back to the disk at most; what stays is used again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,61 +233,6 @@ def _change_request(
             "UPDATE request SET status = ?, resolved_at = ?, resolution = ? WHERE id = ?",
             (change.status, at, data, change.request_id),
         )
-
-
-def delete(connection: sqlite3.Connection, run_id: str) -> bool:
-    """Remove an ended run with its children; the file shrinks by what becomes free."""
-    found = connection.execute("SELECT key, root FROM run WHERE id = ?", (run_id,)).fetchone()
-    if found is None:
-        return False
-    key, root = found
-    if root is not None:
-        raise records.not_deletable(run_id, "child_run")
-    tree = connection.execute(
-        "SELECT key, status FROM run WHERE key = ?1 OR root = ?1", (key,)
-    ).fetchall()
-    if any(status == "running" for _, status in tree):
-        raise records.not_deletable(run_id, "run_active")
-    for one, _ in tree:
-        _delete_one(connection, one)
-    _give_back(connection)
-    return True
-
-
-def delete_conversation(connection: sqlite3.Connection, user: str, conversation: str) -> bool:
-    """Remove a conversation with its runs, all of them ended."""
-    talk = conversations.key_of(connection, user, conversation)
-    if talk is None:
-        return False
-    for one in conversations.runs_of(connection, talk):
-        _delete_one(connection, one)
-    conversations.forget(connection, talk)
-    _give_back(connection)
-    return True
-
-
-def _give_back(connection: sqlite3.Connection) -> None:
-    """Shrink the file. The module takes one step of a statement without columns: one page a call."""
-    (free,) = connection.execute("PRAGMA freelist_count").fetchone()
-    for _ in range(min(free, GIVEN_BACK_PAGES)):
-        connection.execute("PRAGMA incremental_vacuum")
-
-
-def _delete_one(connection: sqlite3.Connection, key: int) -> None:
-    contents = connection.execute("SELECT content FROM artifact WHERE run = ?", (key,)).fetchall()
-    connection.execute("DELETE FROM artifact WHERE run = ?", (key,))
-    connection.executemany(
-        "DELETE FROM content WHERE key = ?1 AND NOT EXISTS"
-        " (SELECT 1 FROM artifact WHERE content = ?1)",
-        contents,
-    )
-    connection.execute("DELETE FROM request WHERE run = ?", (key,))
-    connection.execute("DELETE FROM outcome WHERE run = ?", (key,))
-    connection.execute("DELETE FROM said WHERE run = ?", (key,))
-    connection.execute(
-        "DELETE FROM log WHERE key BETWEEN ? AND ?", (log_key(key, 0), log_key(key, MAX_VERSION))
-    )
-    connection.execute("DELETE FROM run WHERE key = ?", (key,))
 
 
 # ---------------------------------------------------------------------- leases
