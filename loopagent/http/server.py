@@ -24,9 +24,14 @@ class Server(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def serve(self, sockets: Any = None) -> None:
-        """Serve until a stop signal comes."""
+        """Open the app and serve until a stop signal comes.
+
+        Raises:
+            StoreError: The store could not be opened; nothing was served.
+        """
         self._loop = asyncio.get_running_loop()
-        await super().serve(sockets)
+        async with self._host:
+            await super().serve(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End the streams, then stop as uvicorn does."""
@@ -39,7 +44,7 @@ class Server(uvicorn.Server):
 def make_server(app: App, *, host: str, port: int, token: str | None = None) -> Server:
     """A server for an app; `port` 0 takes any free one."""
     config = uvicorn.Config(
-        create_api(app, token=token),
+        create_api(app, token=token, manage=False),
         host=host,
         port=port,
         log_config=None,  # it speaks through the process's own log

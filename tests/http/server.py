@@ -60,11 +60,15 @@ SCRIPTS = {
         '{"taskComplete": false, "nextStep": {"type": "Actions", "actions": [{"name": "slow", "params": {"seconds": 30}}]}}',
         '{"taskComplete": true, "message": "Woke."}',
     ],
+    "blinker": [
+        '{"taskComplete": false, "nextStep": {"type": "Actions", "actions": [{"name": "slow", "params": {"seconds": 1}}]}}',
+        '{"taskComplete": true, "message": "Woke."}',
+    ],
 }
 
 
 def make_project(folder: Path) -> Path:
-    """A project with three scripted agents."""
+    """A project with scripted agents."""
     for name in ("agents", "actions", "scripts"):
         (folder / name).mkdir(parents=True)
     (folder / "actions" / "tools.py").write_text(ACTIONS)

@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.http.server import ROOT, make_project, serving
+from tests.http.server import ROOT, SCRIPTS, make_project, serving
 
 
 Json = dict[str, Any]
@@ -274,12 +274,7 @@ def test_lists_page_with_cursors(client: httpx2.Client) -> None:
     ).json()
     ids = [one["id"] for one in (*first["runs"], *second["runs"])]
     assert len(ids) == len(set(ids)) == 4
-    assert {one["name"] for one in client.get("/agents").json()["agents"]} == {
-        "looker",
-        "mailer",
-        "planner",
-        "sleeper",
-    }
+    assert {one["name"] for one in client.get("/agents").json()["agents"]} == set(SCRIPTS)
     assert client.get("/agents/mailer").json()["actions"][1]["effects"] == "external"
 
 

@@ -1,0 +1,1 @@
+"""Real processes, killed, starved and replaced while runs go on."""
