@@ -1,6 +1,6 @@
 """What runs that wait cost: memory of the process while 10,000 of them do, and how fast one goes on in a fresh process.
 
-    python benchmarks/waiting.py [--runs 10000] [--db sqlite:///FILE]
+python benchmarks/waiting.py [--runs 10000] [--db sqlite:///FILE]
 """
 
 from __future__ import annotations

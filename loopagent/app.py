@@ -98,18 +98,7 @@ class App(Reading):
         self.bus = Bus()
         self.redactor = Redactor(secrets_of(self.env, secrets))
         self._invoker = Invoker(mask=self.redactor.mask)
-        self._performer = Performer(
-            store=self.store,
-            bus=self.bus,
-            invoker=self._invoker,
-            template=resources.prompt("system.md.j2"),
-            open_model=self._registry.open_model,
-            action_of=self._registry.action_of,
-            clock=clock,
-            retry=retry,
-            schemas=Schemas(structured or structured_mode(self.env)),
-            redactor=self.redactor,
-        )
+        self._performer = self._make_performer(retry, structured)
         self.system = self._performer.system
         self._leases = Leases(self.store, owner_name(token_hex(4)), clock)
         self.engine = Engine(
@@ -124,6 +113,22 @@ class App(Reading):
         self.memory = Memory(self.store, self.redactor.mask, clock)
         self._background: list[asyncio.Task[None]] = []
         self.closing = False
+
+    def _make_performer(
+        self, retry: RetryPolicy | None, structured: StructuredMode | None
+    ) -> Performer:
+        return Performer(
+            store=self.store,
+            bus=self.bus,
+            invoker=self._invoker,
+            template=resources.prompt("system.md.j2"),
+            open_model=self._registry.open_model,
+            action_of=self._registry.action_of,
+            clock=self._clock,
+            retry=retry,
+            schemas=Schemas(structured or structured_mode(self.env)),
+            redactor=self.redactor,
+        )
 
     def add(self, agent: Agent[Any]) -> None:
         """Make an agent known.

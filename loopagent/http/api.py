@@ -21,6 +21,7 @@ from loopagent.http import (
 )
 from loopagent.http.middleware import Guard, Idempotency
 from loopagent.http.models import Problem
+from loopagent.web.site import add_pages
 
 
 VERSION = "0.1.0"
@@ -28,7 +29,12 @@ MAX_BODY_BYTES = 10_000_000
 
 
 def create_api(
-    app: App, *, token: str | None = None, max_body_bytes: int = MAX_BODY_BYTES, manage: bool = True
+    app: App,
+    *,
+    token: str | None = None,
+    max_body_bytes: int = MAX_BODY_BYTES,
+    manage: bool = True,
+    pages: bool = True,
 ) -> FastAPI:
     """The HTTP API of an app.
 
@@ -37,6 +43,7 @@ def create_api(
         token: Bearer token that callers must send; None lets everybody in who can connect.
         max_body_bytes: Largest request body.
         manage: Open and close the app with the server; False when somebody else does.
+        pages: Serve the pages for people as well, beside the API.
     """
 
     @asynccontextmanager
@@ -69,6 +76,8 @@ def create_api(
     ):
         api.include_router(routes.router, prefix="/api/v1")
     api.include_router(routes_agents.health)
+    if pages:
+        add_pages(api, app)
     _describe(api)
     api.add_middleware(Idempotency, host=app)
     api.add_middleware(Guard, token=token, max_body_bytes=max_body_bytes)

@@ -1,0 +1,116 @@
+"""A request as a card: what is asked, what may be decided, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from loopagent.core.lineage import ARROW
+from loopagent.ports import RequestRow
+from loopagent.web.posts import Fields
+from loopagent.web.questions import Question, questions_of
+
+
+RISK_OF_EFFECTS = {"read": "low", "write": "medium", "external": "high", "irreversible": "highest"}
+RISKS = ("low", "medium", "high", "highest")
+KINDS = {
+    "approval": "Approval",
+    "plan": "Plan",
+    "question": "Question",
+    "guard": "Stuck run",
+    "client_tool": "Client tool",
+    "limit": "Limit reached",
+}
+LABELS = {
+    "approve": "Approve",
+    "reject": "Send back",
+    "answer": "Answer",
+    "terminate": "Stop the run",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a template draws."""
+
+    row: RequestRow
+    kind: str
+    title: str
+    text: str
+    who: str
+    """The agents from the root run to the one that asks."""
+    risk: str
+    """The gravest effect of what is asked: low, medium, high, highest; empty when nothing is done."""
+    subject: Mapping[str, Any]
+    decisions: list[str]
+    revision: int
+    content_hash: str
+    expires_at: float | None
+    form: Mapping[str, Any] | None
+    questions: list[Question] = field(default_factory=list[Question])
+    error: str = ""
+    sent: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What was typed and refused, by field."""
+
+    @property
+    def open(self) -> bool:
+        """Whether it can be answered."""
+        return self.row.status == "open" and self.kind != "client_tool"
+
+    @property
+    def kind_label(self) -> str:
+        """Its kind in words."""
+        return KINDS.get(self.kind, self.kind)
+
+    @property
+    def editable(self) -> bool:
+        """Whether the parameters of the call may be changed."""
+        return self.kind == "approval" and bool(self.subject.get("schema"))
+
+
+def card_of(
+    row: RequestRow,
+    sent: Fields | None = None,
+    *,
+    error: str = "",
+    errors: Mapping[str, str] | None = None,
+) -> Card:
+    """A request as a card.
+
+    Args:
+        row: The request as stored.
+        sent: What was sent and refused; it stays in the fields.
+        error: Why it was refused.
+        errors: What was wrong, by question id.
+    """
+    body = row.body
+    form: Mapping[str, Any] | None = body.get("form")
+    typed = {"use_edited": "", "edited": "", "feedback": ""}
+    typed |= {name: values[-1] for name, values in (sent or {}).items()}
+    return Card(
+        row=row,
+        kind=str(body.get("kind", "")),
+        title=str(body.get("title", "")),
+        text=str(body.get("text") or ""),
+        who=ARROW.join(body.get("agents") or [row.agent]),
+        risk=risk_of(body),
+        subject=body.get("subject") or {},
+        decisions=list(body.get("decisions") or ()),
+        revision=int(body.get("revision") or 1),
+        content_hash=str(body.get("contentHash") or ""),
+        expires_at=body.get("expiresAt"),
+        form=form,
+        questions=questions_of(form, sent, errors) if form else [],
+        error=error,
+        sent=typed,
+    )
+
+
+def risk_of(body: Mapping[str, Any]) -> str:
+    """The gravest effect that an answer lets happen."""
+    subject: Mapping[str, Any] = body.get("subject") or {}
+    effects = [subject.get("effects")] if isinstance(subject.get("effects"), str) else []
+    effects += [one.get("effects") for one in subject.get("unlocks") or ()]
+    risks = [RISK_OF_EFFECTS.get(str(one), "medium") for one in effects]
+    return max(risks, key=RISKS.index, default="")

@@ -1,0 +1,155 @@
+"""Pages as answers: templates, the content security policy of each, and files that never change under one address."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mimetypes
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.resources import files
+from secrets import token_urlsafe
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from loopagent.errors import RequestError
+from loopagent.web.markdown import render as markdown
+
+
+STATIC = "/static"
+SECURITY = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+POLICY = (
+    "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
+    " require-trusted-types-for 'script'; trusted-types htmx"
+)
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+
+
+class Static:
+    """The files of the pages, under addresses that carry a hash of their content."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, bytes] = {}
+        self._addresses: dict[str, str] = {}
+        folder = files("loopagent.web").joinpath("static")
+        for name in ("app.css", "app.js", "icon.svg"):
+            self._add(name, folder.joinpath(name).read_bytes())
+        for name in ("htmx.min.js", "hx-csp.min.js", "hx-sse.min.js"):
+            self._add(f"vendor/{name}", folder.joinpath("vendor", name).read_bytes())
+
+    def _add(self, name: str, content: bytes) -> None:
+        key = f"{hashlib.sha256(content).hexdigest()[:16]}/{name}"
+        self._files[key] = content
+        self._addresses[name] = f"{STATIC}/{key}"
+
+    def address(self, name: str) -> str:
+        """Where a page finds a file."""
+        return self._addresses[name]
+
+    def answer(self, key: str) -> Response:
+        """The file.
+
+        Raises:
+            RequestError: `unknown_file` (404).
+        """
+        content = self._files.get(key)
+        if content is None:
+            raise RequestError("unknown_file", "There is no such file.", status=404)
+        kind = mimetypes.guess_type(key)[0] or "application/octet-stream"
+        lasting = {"Cache-Control": "public, max-age=31536000, immutable"}
+        return Response(content, media_type=kind, headers={**SECURITY, **lasting})
+
+
+class Pages:
+    """Fills templates.
+
+    Args:
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.static = Static()
+        self._environment = Environment(
+            loader=PackageLoader("loopagent.web"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= {**FILTERS, "ago": lambda at: ago(at, clock())}
+        self._environment.globals["static"] = self.static.address
+
+    def page(
+        self,
+        request: Request,
+        name: str,
+        context: Mapping[str, Any],
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+    ) -> HTMLResponse:
+        """A whole page, or the part of one that a script asked for; `nonce` is known to the template."""
+        nonce = token_urlsafe(16)
+        template = self._environment.get_template(name)
+        body = template.render(
+            nonce=nonce,
+            request_path=request.url.path,
+            partial=request.headers.get("hx-request") == "true",
+            **context,
+        )
+        policy = {"Content-Security-Policy": POLICY.format(nonce=nonce)}
+        return HTMLResponse(body, status, headers={**SECURITY, **policy, **(headers or {})})
+
+
+def ago(at: float, now: float) -> str:
+    """How long ago a moment is, or how far ahead, in words; seconds since the epoch."""
+    seconds = now - at
+    size = abs(seconds)
+    if size < MINUTE:
+        text = f"{int(size)} s"
+    elif size < HOUR:
+        text = f"{int(size / MINUTE)} min"
+    elif size < DAY:
+        text = f"{int(size / HOUR)} h {int(size % HOUR / MINUTE)} min"
+    else:
+        text = f"{int(size / DAY)} d"
+    return f"in {text}" if seconds < 0 else f"{text} ago"
+
+
+def iso(at: float) -> str:
+    """A moment as ISO 8601 in UTC, for machines; the page's script shows it in the reader's zone."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def duration(seconds: float) -> str:
+    """A length of time in words."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < MINUTE:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), MINUTE)
+    return (
+        f"{minutes} min {rest} s" if minutes < MINUTE else f"{minutes // 60} h {minutes % 60} min"
+    )
+
+
+def pretty(value: Any) -> str:
+    """A JSON value as indented text."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+FILTERS: dict[str, Any] = {
+    "markdown": markdown,
+    "iso": iso,
+    "duration": duration,
+    "pretty": pretty,
+}

@@ -1,0 +1,52 @@
+"""Puts the pages beside the HTTP API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from inspect import isawaitable
+from typing import Any, TypeAlias
+
+from fastapi import APIRouter, FastAPI, Request
+from starlette.responses import Response
+
+from loopagent.app import App
+from loopagent.web import routes_inbox, routes_runs
+from loopagent.web.render import STATIC, Pages
+from loopagent.web.shared import pages_of
+
+
+Handler: TypeAlias = Callable[[Request, Any], Any]
+API_PREFIX = "/api/"
+router = APIRouter(include_in_schema=False)
+
+
+@router.get(STATIC + "/{key:path}")
+async def static(request: Request, key: str) -> Response:
+    """A file of the pages."""
+    return pages_of(request).static.answer(key)
+
+
+def add_pages(api: FastAPI, app: App) -> None:
+    """Add the pages to the API's server; whoever looks at one is told of errors by a page."""
+    api.state.pages = Pages(app.now)
+    for one in (router, routes_inbox.router, routes_runs.router):
+        api.include_router(one)
+    for kind, handler in list(api.exception_handlers.items()):
+        api.add_exception_handler(kind, _as_page(handler))
+
+
+def _as_page(handler: Handler) -> Handler:
+    """Answer as the API would, or with a page of the same meaning."""
+
+    async def handle(request: Request, error: Exception) -> Response:
+        answer = handler(request, error)
+        response: Response = await answer if isawaitable(answer) else answer
+        wants_page = "text/html" in request.headers.get("accept", "")
+        if request.url.path.startswith(API_PREFIX) or not wants_page:
+            return response
+        problem = json.loads(bytes(response.body))
+        page = pages_of(request).page
+        return page(request, "error.html", {"problem": problem}, status=response.status_code)
+
+    return handle

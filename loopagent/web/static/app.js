@@ -1,0 +1,120 @@
+// What the pages can do beyond plain forms: shortcuts, drafts, local times. Nothing here writes HTML.
+"use strict";
+
+const typing = (element) => element.closest("input, textarea, select, [contenteditable]") !== null;
+const announce = (text) => { document.getElementById("announce").textContent = text; };
+
+// ---- times in the reader's zone
+const localTimes = () => {
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    time.title = new Date(time.dateTime).toLocaleString(undefined, { timeZoneName: "short" });
+  }
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  for (const place of document.querySelectorAll("[data-zone]")) place.textContent = `your time, ${zone}`;
+};
+
+// ---- drafts: what was typed survives a reload, and is gone once it was sent
+const draftKey = (form) => `draft ${form.dataset.draft}`;
+const fieldsOf = (form) => [...form.elements].filter((one) => one.name && one.type !== "hidden" && one.tagName !== "BUTTON");
+const keepDraft = (form) => {
+  const kept = fieldsOf(form).map((one) => (["checkbox", "radio"].includes(one.type) ? one.checked : one.value));
+  sessionStorage.setItem(draftKey(form), JSON.stringify(kept));
+};
+const restoreDraft = (form) => {
+  const kept = JSON.parse(sessionStorage.getItem(draftKey(form)) ?? "null");
+  const fields = fieldsOf(form);
+  if (!Array.isArray(kept) || kept.length !== fields.length) return;
+  fields.forEach((one, at) => {
+    if (["checkbox", "radio"].includes(one.type)) one.checked = kept[at];
+    else one.value = kept[at];
+    one.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+};
+const useDrafts = () => {
+  const form = document.querySelector("form[data-draft]");
+  if (!form) return;
+  if (!("open" in form.dataset)) { sessionStorage.removeItem(draftKey(form)); return; }
+  if (!document.getElementById("refused")) restoreDraft(form);
+  form.addEventListener("input", () => keepDraft(form));
+};
+
+// ---- deciding: once, and only when meant
+const guardDecision = (event) => {
+  const button = event.submitter;
+  if (!button) return;
+  if (button.dataset.sure && !confirm(button.dataset.sure)) { event.preventDefault(); return; }
+  const needed = button.dataset.needs && document.getElementById(button.dataset.needs);
+  if (needed && !needed.value.trim()) {
+    event.preventDefault();
+    needed.setAttribute("aria-invalid", "true");
+    needed.focus();
+    announce("Say what should be different.");
+    return;
+  }
+  if (event.target.dataset.sending) { event.preventDefault(); return; }
+  event.target.dataset.sending = "yes";
+  button.setAttribute("aria-busy", "true");
+};
+
+// ---- shortcuts
+let before = "";
+const rows = () => [...document.querySelectorAll("[data-rows] .row-title")];
+const move = (by) => {
+  const all = rows();
+  const at = all.indexOf(document.activeElement);
+  all[Math.max(0, Math.min(all.length - 1, at + by))]?.focus();
+};
+const places = { i: "/", r: "/runs", a: "/agents" };
+const keys = {
+  "?": () => document.getElementById("help").showModal(),
+  j: () => move(1),
+  k: () => move(-1),
+  "/": () => document.querySelector("[data-search]")?.focus(),
+  r: () => document.getElementById("feedback")?.focus(),
+  e: () => {
+    const edit = document.querySelector("[data-edit]");
+    if (edit) { edit.open = true; edit.querySelector("textarea").focus(); }
+  },
+  a: (again) => {
+    const button = document.querySelector("[data-key='a']");
+    if (!button) return;
+    if (again) button.click();
+    else { button.focus(); announce("Press a again to approve."); }
+  },
+};
+const press = (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+  const goes = before === "g" && places[event.key];
+  const again = before === event.key;
+  before = event.key;
+  if (goes) { location.assign(goes); return; }
+  const act = keys[event.key];
+  if (act) { event.preventDefault(); act(again); }
+  if (again) before = "";
+};
+
+// ---- the title says how much is open, also after the list was fetched anew
+const title = () => {
+  const count = Number(document.querySelector("[data-count]")?.dataset.count ?? -1);
+  if (count >= 0) document.title = `${count ? `(${count}) ` : ""}Inbox · loopagent`;
+};
+
+document.addEventListener("keydown", press);
+document.addEventListener("submit", guardDecision);
+document.addEventListener("input", (event) => {
+  const shown = event.target.dataset?.shown && document.getElementById(event.target.dataset.shown);
+  if (shown) shown.textContent = event.target.value;
+  const box = event.target.id && document.querySelector(`[data-follows="${CSS.escape(event.target.id)}"]`);
+  if (box && event.isTrusted) box.checked = event.target.value !== event.target.defaultValue;
+});
+document.addEventListener("htmx:after:swap", () => { localTimes(); title(); });
+window.addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll("form[data-sending]")) delete form.dataset.sending;
+});
+
+const help = document.getElementById("help-open");
+help.hidden = false;
+help.addEventListener("click", keys["?"]);
+localTimes();
+useDrafts();
+document.getElementById("refused")?.focus();

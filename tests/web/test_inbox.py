@@ -1,0 +1,129 @@
+"""The inbox and its cards: everything that waits can be found, read and decided, with a script and without."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.web.browser import PHONE, watched
+
+
+Json = dict[str, Any]
+
+
+def asked(client: httpx2.Client, agent: str) -> Json:
+    """The request of a new run that waits."""
+    body = {"agent": agent, "message": "Go."}
+    run = client.post("/runs", params={"wait": 20}, json=body).json()
+    found: Json = client.get(f"/requests/{run['requests'][0]['requestId']}").json()
+    return found
+
+
+def ended(client: httpx2.Client, request: Json) -> Json:
+    """The run of a request once it has ended or waits again."""
+    run: Json = client.get(f"/runs/{request['runId']}", params={"wait": 20}).json()
+    return run
+
+
+def test_an_action_is_approved_with_the_keyboard_alone(
+    browser: Browser, client: httpx2.Client, site: str
+) -> None:
+    request = asked(client, "mailer")
+    with watched(browser, site) as seen:
+        page = seen.page
+        page.goto("/?agent=mailer")
+        expect(page).to_have_title(re.compile(r"^\(\d+\) Inbox"))
+        seen.check()
+        page.goto(f"/requests/{request['id']}")
+        seen.check()
+        expect(page.get_by_role("cell", name="ann")).to_be_visible()
+        page.keyboard.press("a")
+        expect(page.get_by_role("button", name="Approve")).to_be_focused()
+        page.keyboard.press("a")
+        expect(page.get_by_text("Approved by")).to_be_visible()
+        seen.check()
+    assert ended(client, request)["message"] == "Mailed."
+
+
+def test_edited_parameters_run_and_not_those_that_were_proposed(
+    browser: Browser, client: httpx2.Client, site: str
+) -> None:
+    request = asked(client, "mailer")
+    with watched(browser, site) as seen:
+        page = seen.page
+        page.goto(f"/requests/{request['id']}")
+        page.keyboard.press("e")
+        box = page.get_by_label("Parameters, JSON")
+        box.fill('{"to": 7}')
+        page.get_by_role("button", name="Approve").click()
+        expect(page.get_by_role("alert")).to_contain_text("must be a string")
+        expect(box).to_have_value('{"to": 7}')
+        box.fill('{"to": "bea"}')
+        page.get_by_role("button", name="Approve").click()
+        expect(page.get_by_text("Approved by")).to_be_visible()
+    run = ended(client, request)
+    events = client.get(f"/runs/{run['id']}/events", params={"limit": 1000}).json()["events"]
+    (done,) = [one for one in events if one["type"] == "action.completed"]
+    assert "bea" in str(done["data"])
+
+
+def test_a_plan_is_sent_back_edited_and_approved(
+    browser: Browser, client: httpx2.Client, site: str
+) -> None:
+    request = asked(client, "planner")
+    client.post(f"/requests/{request['id']}/answer", json={"decision": "approve"})
+    plan = ended(client, request)["requests"][0]
+    with watched(browser, site, viewport=PHONE, color_scheme="dark") as seen:
+        page = seen.page
+        page.goto(f"/requests/{plan['requestId']}")
+        seen.check()
+        page.get_by_role("button", name="Send back").click()
+        expect(page.get_by_label("Feedback for the agent")).to_be_focused()
+        page.get_by_label("Feedback for the agent").fill("Not Ann: Bob.")
+        page.reload()
+        expect(page.get_by_label("Feedback for the agent")).to_have_value("Not Ann: Bob.")
+        page.get_by_role("button", name="Send back").click()
+        expect(page.get_by_text("Sent back by")).to_be_visible()
+        second = ended(client, request)["requests"][0]
+        page.goto(f"/requests/{second['requestId']}")
+        page.get_by_text("What changed since revision 1").click()
+        expect(page.locator(".diff .add").last).to_contain_text("+1. Mail Bob.")
+        page.get_by_text("Edit the plan").click()
+        page.get_by_label("The whole plan, Markdown").fill("1. Mail **Bob** twice.")
+        expect(page.locator("#preview strong")).to_have_text("Bob")
+        expect(page.get_by_label("Approve this text instead")).to_be_checked()
+        seen.check()
+        page.get_by_role("button", name="Approve").click()
+        expect(page.get_by_text("Approved by")).to_be_visible()
+    run = ended(client, request)
+    assert (run["plan"]["text"], run["plan"]["edited"]) == ("1. Mail **Bob** twice.", True)
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_a_second_answer_is_told_what_the_first_was(
+    browser: Browser, client: httpx2.Client, site: str, *, script: bool
+) -> None:
+    request = asked(client, "mailer")
+    with watched(browser, site, java_script_enabled=script) as seen:
+        page = seen.page
+        page.goto(f"/requests/{request['id']}")
+        client.post(f"/requests/{request['id']}/answer", json={"decision": "approve"})
+        page.get_by_label("Feedback for the agent").fill("No.")
+        page.get_by_role("button", name="Send back").click()
+        expect(page.get_by_role("alert")).to_contain_text("answered already")
+        expect(page.get_by_text("Approved by")).to_be_visible()
+        expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+
+
+def test_another_sites_form_is_refused(client: httpx2.Client, site: str) -> None:
+    request = asked(client, "mailer")
+    for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "https://evil.example"}):
+        answer = httpx2.post(
+            f"{site}/requests/{request['id']}", data={"decision": "approve"}, headers=headers
+        )
+        assert answer.status_code == 403
+    assert client.get(f"/requests/{request['id']}").json()["status"] == "open"
