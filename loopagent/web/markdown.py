@@ -56,7 +56,7 @@ HEADING_SHIFT = 2
 def render(text: str) -> Markup:
     """Markdown (CommonMark with tables) as safe HTML; an image becomes its description."""
     if len(text) > MAX_CHARS:
-        return Markup("<pre>{}</pre>").format(text)
+        return Markup('<pre tabindex="0">{}</pre>').format(text)
     return Markup(_clean(_parser().render(text)))  # noqa: S704 - cleaned by nh3
 
 

@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from loopagent.core.tokens import estimate_tokens
 from loopagent.errors import RequestError
 from loopagent.web.markdown import render as markdown
 
@@ -43,7 +44,7 @@ class Static:
         folder = files("loopagent.web").joinpath("static")
         for name in ("app.css", "app.js", "icon.svg"):
             self._add(name, folder.joinpath(name).read_bytes())
-        for name in ("htmx.min.js", "hx-csp.min.js", "hx-sse.min.js"):
+        for name in ("htmx.min.js", "hx-csp.min.js"):
             self._add(f"vendor/{name}", folder.joinpath("vendor", name).read_bytes())
 
     def _add(self, name: str, content: bytes) -> None:
@@ -152,4 +153,5 @@ FILTERS: dict[str, Any] = {
     "iso": iso,
     "duration": duration,
     "pretty": pretty,
+    "tokens": estimate_tokens,
 }

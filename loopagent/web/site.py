@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import Response
 
 from loopagent.app import App
-from loopagent.web import routes_inbox, routes_runs
+from loopagent.web import routes_agents, routes_inbox, routes_memory, routes_runs
 from loopagent.web.render import STATIC, Pages
 from loopagent.web.shared import pages_of
 
@@ -30,7 +30,13 @@ async def static(request: Request, key: str) -> Response:
 def add_pages(api: FastAPI, app: App) -> None:
     """Add the pages to the API's server; whoever looks at one is told of errors by a page."""
     api.state.pages = Pages(app.now)
-    for one in (router, routes_inbox.router, routes_runs.router):
+    for one in (
+        router,
+        routes_inbox.router,
+        routes_runs.router,
+        routes_agents.router,
+        routes_memory.router,
+    ):
         api.include_router(one)
     for kind, handler in list(api.exception_handlers.items()):
         api.add_exception_handler(kind, _as_page(handler))

@@ -51,7 +51,7 @@ def test_what_people_write_is_shown() -> None:
         in html
     )
     assert "<td>2</td>" in html
-    assert "<pre>" in render("x" * 300_000)
+    assert "<pre " in render("x" * 300_000)
     assert "[image: a cat]" in render("![a cat](https://evil.example/cat.png)")
 
 

@@ -99,6 +99,59 @@ const title = () => {
   if (count >= 0) document.title = `${count ? `(${count}) ` : ""}Inbox · loopagent`;
 };
 
+// ---- a run as it goes on: text as it is written, and the page anew when something was decided
+const QUIET = new Set(["reply.delta", "reply.snapshot", "action.progress", "loop.progress", "run.idle"]);
+const ENDS = new Set(["run.completed", "run.failed", "run.cancelled"]);
+let refreshing = 0;
+const refresh = () => {
+  clearTimeout(refreshing);
+  refreshing = setTimeout(() => htmx.trigger(document.getElementById("run"), "refresh"), 150);
+};
+const showText = (text, whole) => {
+  const place = document.getElementById("streamed");
+  if (!place) return;
+  place.textContent = whole ? text : place.textContent + text;
+  document.getElementById("streaming").hidden = !place.textContent;
+};
+const hear = (event) => {
+  const message = JSON.parse(event.data);
+  const { type, data } = message;
+  if (type === "reply.delta" && (data.field ?? "message") === "message") showText(data.text ?? "", false);
+  else if (type === "reply.snapshot") showText(data.text ?? data.fields?.message ?? "", true);
+  else if (type === "turn.started" || type === "reply.received" || type === "reply.withheld") showText("", true);
+  if (type === "loop.progress") {
+    const bar = [...document.querySelectorAll("#run progress")].at(0);
+    if (bar) bar.value = data.done + data.failed;
+  }
+  if (type === "run.state" && data.ask) announce(`Waits: ${data.ask.title}`);
+  if (ENDS.has(type) && message.runId === document.getElementById("live").dataset.run) announce("The run has ended.");
+  if (!QUIET.has(type)) refresh();
+};
+const listen = () => {
+  const live = document.getElementById("live");
+  if (!live) return;
+  let source;
+  let last = Number(live.dataset.after);
+  const open = () => {
+    source = new EventSource(`${live.dataset.stream}?after=${last}`);
+    const take = (event) => {
+      if (event.lastEventId) last = Number(event.lastEventId);
+      hear(event);
+      const message = JSON.parse(event.data);
+      if (ENDS.has(message.type) && message.runId === live.dataset.run) source.close();
+    };
+    for (const type of live.dataset.types.split(" ")) source.addEventListener(type, take);
+    source.addEventListener("stream.reset", () => location.reload());
+  };
+  open();
+  // a hidden tab gives its connection back: browsers have six for a server
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) source.close();
+    else if (source.readyState === EventSource.CLOSED && document.getElementById("run").dataset.state !== "idle") { open(); refresh(); }
+  });
+  window.addEventListener("pagehide", () => source.close());
+};
+
 document.addEventListener("keydown", press);
 document.addEventListener("submit", guardDecision);
 document.addEventListener("input", (event) => {
@@ -117,4 +170,5 @@ help.hidden = false;
 help.addEventListener("click", keys["?"]);
 localTimes();
 useDrafts();
+listen();
 document.getElementById("refused")?.focus();
