@@ -14,10 +14,14 @@ from loopagent.core.conversation import Said
 
 @dataclass(frozen=True, slots=True)
 class ConversationRow:
-    """A conversation of a user. Ids are the user's own: the same id of another user is another conversation."""
+    """A conversation of a user. Ids are the user's own: the same id of another user is another conversation.
+
+    The same user name in another tenant is another user.
+    """
 
     id: str
     user: str
+    tenant: str
     title: str
     """The beginning of its first task."""
     created_at: float
@@ -31,25 +35,27 @@ class ConversationRow:
 
 
 class ConversationStore(Protocol):
-    """Keeps conversations, each for one user. All methods take the user and see nobody else's."""
+    """Keeps conversations, each for one user of a tenant. All methods take both and see nobody else's."""
 
     async def conversations(
-        self, *, user: str, cursor: str | None = None, limit: int = 50
+        self, *, user: str, tenant: str, cursor: str | None = None, limit: int = 50
     ) -> tuple[list[ConversationRow], str | None]:
         """A page of the user's conversations, the newest first, and the cursor of the next page."""
         ...
 
-    async def conversation(self, user: str, conversation: str) -> ConversationRow | None:
+    async def conversation(
+        self, user: str, conversation: str, *, tenant: str
+    ) -> ConversationRow | None:
         """One conversation of the user, or None."""
         ...
 
     async def said(
-        self, user: str, conversation: str, *, first: int = 1, last: int | None = None
+        self, user: str, conversation: str, *, tenant: str, first: int = 1, last: int | None = None
     ) -> list[Said]:
         """Messages with numbers from `first` to `last`, both included, oldest first."""
         ...
 
-    async def delete_conversation(self, user: str, conversation: str) -> bool:
+    async def delete_conversation(self, user: str, conversation: str, *, tenant: str) -> bool:
         """Remove a conversation with its messages and its runs; False if there is none.
 
         Raises:

@@ -1,7 +1,7 @@
 """Conversations: runs that follow each other, at most one of them going on, and what was said in them.
 
-A conversation belongs to the user it was begun for. Every look-up names the user, and the same id of another user
-is another conversation, so there is no way from one to the other.
+A conversation belongs to the user, and the tenant, it was begun for. Every look-up names both, and the same id of
+another user is another conversation, so there is no way from one to the other.
 """
 
 from __future__ import annotations
@@ -97,48 +97,56 @@ class Conversations:
         raise RequestError("conversation_busy", text, status=409, retryable=True)
 
     async def _interrupt(self, state: RunState) -> None:
-        row = await self._store.conversation(state.user, state.conversation)
+        row = await self._store.conversation(state.user, state.conversation, tenant=state.tenant)
         reason = f"Run {state.id} takes its place in the conversation."
         for run_id in reversed(row.active if row else ()):
             event = CancelRequested(self._clock(), reason)
             await self._engine.deliver(run_id, lambda _, event=event: [event])  # type: ignore[misc]
 
     async def page(
-        self, *, user: str = "", cursor: str | None = None, limit: int = 50
+        self, *, user: str = "", tenant: str = "", cursor: str | None = None, limit: int = 50
     ) -> tuple[list[ConversationRow], str | None]:
         """A page of a user's conversations, the newest first, and the next cursor."""
-        return await self._store.conversations(user=user, cursor=cursor, limit=limit)
+        return await self._store.conversations(user=user, tenant=tenant, cursor=cursor, limit=limit)
 
-    async def get(self, conversation: str, *, user: str = "") -> ConversationRow:
+    async def get(self, conversation: str, *, user: str = "", tenant: str = "") -> ConversationRow:
         """One conversation of a user.
 
         Raises:
             RequestError: `unknown_conversation` (404).
         """
-        found = await self._store.conversation(user, conversation)
+        found = await self._store.conversation(user, conversation, tenant=tenant)
         if found is None:
             raise _unknown(conversation)
         return found
 
     async def messages(
-        self, conversation: str, *, user: str = "", after: int = 0, limit: int = 100
+        self,
+        conversation: str,
+        *,
+        user: str = "",
+        tenant: str = "",
+        after: int = 0,
+        limit: int = 100,
     ) -> list[Said]:
         """Messages of a user's conversation with numbers above `after`, oldest first.
 
         Raises:
             RequestError: `unknown_conversation` (404).
         """
-        await self.get(conversation, user=user)
+        await self.get(conversation, user=user, tenant=tenant)
         first = max(0, after) + 1
-        return await self._store.said(user, conversation, first=first, last=first + limit - 1)
+        return await self._store.said(
+            user, conversation, tenant=tenant, first=first, last=first + limit - 1
+        )
 
-    async def delete(self, conversation: str, *, user: str = "") -> None:
+    async def delete(self, conversation: str, *, user: str = "", tenant: str = "") -> None:
         """Remove a conversation with everything that was said in it, and its runs.
 
         Raises:
             RequestError: `unknown_conversation` (404), `conversation_busy` (409).
         """
-        if not await self._store.delete_conversation(user, conversation):
+        if not await self._store.delete_conversation(user, conversation, tenant=tenant):
             raise _unknown(conversation)
 
 

@@ -17,6 +17,7 @@ from loopagent.core.conversation import Said
 conversations = typer.Typer(help="Conversations: list, show, delete.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(help="Id of the conversation.")]
 User = Annotated[str, typer.Option(help="Whose conversations; those of others do not exist.")]
+Tenant = Annotated[str, typer.Option(help="Organisation of that user.")]
 
 
 @conversations.command("list")
@@ -25,12 +26,13 @@ def list_conversations(
     db: Database = None,
     as_json: AsJson = False,
     user: User = "",
+    tenant: Tenant = "",
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
 ) -> None:
     """List a user's conversations, newest first."""
 
     async def work(app: App) -> int:
-        rows, _ = await app.conversations.page(user=user, limit=limit)
+        rows, _ = await app.conversations.page(user=user, tenant=tenant, limit=limit)
         if as_json:
             print_json([_public(one) for one in rows])
             return 0
@@ -50,14 +52,17 @@ def show_conversation(
     db: Database = None,
     as_json: AsJson = False,
     user: User = "",
+    tenant: Tenant = "",
     after: Annotated[int, typer.Option(min=0, help="Only messages with a larger number.")] = 0,
     limit: Annotated[int, typer.Option(min=1, max=100_000)] = 1000,
 ) -> None:
     """Print what was said in a conversation."""
 
     async def work(app: App) -> int:
-        row = await app.conversations.get(conversation, user=user)
-        said = await app.conversations.messages(conversation, user=user, after=after, limit=limit)
+        row = await app.conversations.get(conversation, user=user, tenant=tenant)
+        said = await app.conversations.messages(
+            conversation, user=user, tenant=tenant, after=after, limit=limit
+        )
         if as_json:
             print_json({**_public(row), "said": [_message(one) for one in said]})
             return 0
@@ -72,12 +77,16 @@ def show_conversation(
 
 @conversations.command("delete")
 def delete_conversation(
-    conversation: Id, project: Project = Path(), db: Database = None, user: User = ""
+    conversation: Id,
+    project: Project = Path(),
+    db: Database = None,
+    user: User = "",
+    tenant: Tenant = "",
 ) -> None:
     """Remove a conversation with everything that was said in it, and its runs."""
 
     async def work(app: App) -> int:
-        await app.conversations.delete(conversation, user=user)
+        await app.conversations.delete(conversation, user=user, tenant=tenant)
         out.print(f"{conversation} removed", markup=False)
         return 0
 
@@ -88,6 +97,7 @@ def _public(row: ConversationRow) -> dict[str, object]:
     return {
         "id": row.id,
         "user": row.user,
+        "tenant": row.tenant,
         "title": row.title,
         "createdAt": row.created_at,
         "updatedAt": row.updated_at,

@@ -8,6 +8,7 @@ from loopagent.core.effects import WriteMemory
 from loopagent.core.facts_memory import MemoryWritten
 from loopagent.core.inline_operation import Entry, Operation
 from loopagent.core.outcome import Outcome
+from loopagent.core.protocol.tools import NOTE_TYPES
 
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ class MemoryWrites(Operation[WriteMemory]):
     def effects(self, run: RunState, entries: Sequence[Entry]) -> tuple[WriteMemory, ...]:
         """One for each note."""
         return tuple(
-            WriteMemory(self.inline_id(run, number), one["note"], one["type"], one.get("scopeHint"))
+            WriteMemory(
+                self.inline_id(run, number), one["note"], _type(one["type"]), one.get("scopeHint")
+            )
             for number, one in enumerate(entries)
         )
 
@@ -78,6 +81,12 @@ class MemoryWrites(Operation[WriteMemory]):
             reason=said.get("reason") or None,
             error=outcome.error.public() if outcome.error else None,
         )
+
+
+def _type(given: str) -> str:
+    """The type as it is spelled, where only case or space differ; else as given, for the store to reject."""
+    folded = given.strip().casefold()
+    return next((one for one in NOTE_TYPES if one.casefold() == folded), given)
 
 
 def rules(spec: AgentSpec) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Conversations: list, look at, read, remove. Each request says for which user."""
+"""Conversations: list, look at, read, remove. Each request says for which user of which tenant."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ User = Annotated[
     str, Query(max_length=200, description="Whose conversations; those of others do not exist.")
 ]
 
+Tenant = Annotated[str, Query(max_length=200, description="The user's organisation.")]
+
 
 class ConversationView(View):
     """A conversation."""
 
     id: str
     user: str
+    tenant: str
     title: str
     """The beginning of its first task."""
     created_at: float
@@ -71,33 +74,41 @@ class SaidPage(View):
 async def list_conversations(
     app: Host,
     user: User = "",
+    tenant: Tenant = "",
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> ConversationPage:
     """List a user's conversations, newest first."""
-    rows, following = await app.conversations.page(user=user, cursor=cursor, limit=limit)
+    rows, following = await app.conversations.page(
+        user=user, tenant=tenant, cursor=cursor, limit=limit
+    )
     views = [ConversationView(**listed(one)) for one in rows]
     return ConversationPage(conversations=views, next_cursor=following)
 
 
 @router.get("/conversations/{conversation_id}", responses=responses(401, 404, 422, 503))
 async def show_conversation(
-    app: Host, conversation_id: ConversationId, user: User = ""
+    app: Host, conversation_id: ConversationId, user: User = "", tenant: Tenant = ""
 ) -> ConversationView:
     """Look at a conversation."""
-    return ConversationView(**listed(await app.conversations.get(conversation_id, user=user)))
+    found = await app.conversations.get(conversation_id, user=user, tenant=tenant)
+    return ConversationView(**listed(found))
 
 
 @router.get("/conversations/{conversation_id}/messages", responses=responses(401, 404, 422, 503))
 async def read_conversation(
     app: Host,
     conversation_id: ConversationId,
+    *,
     user: User = "",
+    tenant: Tenant = "",
     after: Annotated[int, Query(ge=0, le=2**53)] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100,
 ) -> SaidPage:
     """Read what was said, in order."""
-    found = await app.conversations.messages(conversation_id, user=user, after=after, limit=limit)
+    found = await app.conversations.messages(
+        conversation_id, user=user, tenant=tenant, after=after, limit=limit
+    )
     messages = [SaidView(**listed(one)) for one in found]
     return SaidPage(messages=messages, next_after=messages[-1].sequence if messages else after)
 
@@ -107,6 +118,8 @@ async def read_conversation(
     status_code=204,
     responses=responses(401, 404, 409, 422, 503),
 )
-async def delete_conversation(app: Host, conversation_id: ConversationId, user: User = "") -> None:
+async def delete_conversation(
+    app: Host, conversation_id: ConversationId, user: User = "", tenant: Tenant = ""
+) -> None:
     """Remove a conversation with everything that was said in it, and its runs."""
-    await app.conversations.delete(conversation_id, user=user)
+    await app.conversations.delete(conversation_id, user=user, tenant=tenant)

@@ -17,6 +17,7 @@ from loopagent.logs import log
 
 
 if TYPE_CHECKING:
+    from loopagent.conversation_port import ConversationRow
     from loopagent.core.state import RunState
     from loopagent.ports import Store
     from loopagent.runtime.engine import Engine
@@ -42,16 +43,17 @@ class Line:
 
     async def context(self, state: RunState) -> str:
         """What a run is shown of its conversation when it begins now."""
-        whose = (state.user, state.conversation)
-        row = await self._store.conversation(*whose)
+        row = await self._row(state)
         if row is None:
             return ""
-        recent = await self._store.said(*whose, first=max(1, row.last - MAX_SHOWN + 1))
+        recent = await self._store.said(
+            row.user, row.id, tenant=row.tenant, first=max(1, row.last - MAX_SHOWN + 1)
+        )
         return history(recent, row.messages, state.spec.limits.max_history_tokens)
 
     async def let_in(self, state: RunState) -> None:
         """Let a waiting run begin if it is its turn; saying so twice does no harm."""
-        row = await self._store.conversation(state.user, state.conversation)
+        row = await self._row(state)
         if row is None or row.active[:1] != (state.id,):
             return
         begins = Settled(QUEUED, Outcome.done(await self.context(state)), self._clock())
@@ -65,12 +67,15 @@ class Line:
 
     async def _next(self, ended: RunState) -> None:
         try:
-            row = await self._store.conversation(ended.user, ended.conversation)
+            row = await self._row(ended)
             first = await self._store.load(row.active[0]) if row and row.active else None
             if first is not None and QUEUED in first.state.pending:
                 await self.let_in(first.state)
         except Exception as error:  # whatever it is, the sweep tries again
             log.error("run.not_let_in", error, run_id=ended.id)
+
+    async def _row(self, state: RunState) -> ConversationRow | None:
+        return await self._store.conversation(state.user, state.conversation, tenant=state.tenant)
 
     async def aclose(self) -> None:
         """Stop; who was not let in is let in by the next process."""

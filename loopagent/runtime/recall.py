@@ -65,14 +65,18 @@ class Recall:
 
     async def read(self, effect: ReadConversation) -> Outcome:
         """Do one call; its parameters are complete."""
-        row = await self.store.conversation(self.run.user, self.run.conversation)
+        row = await self.store.conversation(
+            self.run.user, self.run.conversation, tenant=self.run.tenant
+        )
         if row is None:
             return Outcome.failed("no_conversation", "The conversation was deleted.")
         return await TOOLS[effect.tool](self, effect, row.last)
 
     async def said(self, first: int, last: int) -> list[Said]:
         """Messages by their numbers."""
-        return await self.store.said(self.run.user, self.run.conversation, first=first, last=last)
+        return await self.store.said(
+            self.run.user, self.run.conversation, tenant=self.run.tenant, first=first, last=last
+        )
 
 
 async def _one(recall: Recall, effect: ReadConversation, last: int) -> Outcome:

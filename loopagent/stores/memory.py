@@ -228,29 +228,31 @@ class MemoryStore(MemoryNotes):
     # ------------------------------------------------------------------ conversations
 
     async def conversations(
-        self, *, user: str, cursor: str | None = None, limit: int = 50
+        self, *, user: str, tenant: str, cursor: str | None = None, limit: int = 50
     ) -> tuple[list[ConversationRow], str | None]:
         """A page of a user's conversations; see `Store.conversations`."""
-        return self._talks.page(user, cursor, limit)
+        return self._talks.page((tenant, user), cursor, limit)
 
-    async def conversation(self, user: str, conversation: str) -> ConversationRow | None:
+    async def conversation(
+        self, user: str, conversation: str, *, tenant: str
+    ) -> ConversationRow | None:
         """One conversation of a user; see `Store.conversation`."""
-        return self._talks.row(user, conversation)
+        return self._talks.row((tenant, user, conversation))
 
     async def said(
-        self, user: str, conversation: str, *, first: int = 1, last: int | None = None
+        self, user: str, conversation: str, *, tenant: str, first: int = 1, last: int | None = None
     ) -> list[Said]:
         """Messages of a conversation; see `Store.said`."""
-        return self._talks.said(user, conversation, first, last)
+        return self._talks.said((tenant, user, conversation), first, last)
 
-    async def delete_conversation(self, user: str, conversation: str) -> bool:
+    async def delete_conversation(self, user: str, conversation: str, *, tenant: str) -> bool:
         """Remove a conversation with its runs; see `Store.delete_conversation`."""
-        runs = self._talks.runs_of(user, conversation)
+        runs = self._talks.runs_of((tenant, user, conversation))
         if runs is None:
             return False
         for run_id in runs:
             await self.delete(run_id)
-        self._talks.forget(user, conversation)
+        self._talks.forget((tenant, user, conversation))
         return True
 
     # ------------------------------------------------------------------ lists

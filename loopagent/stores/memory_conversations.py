@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from loopagent.ports import Commit
 
 
+Place = tuple[str, str, str]
+"""Tenant, user and id of a conversation."""
+
+
 @dataclass(slots=True)
 class Talk:
     """A conversation. `active` holds its runs that have not ended, and whether each still waits its turn."""
@@ -32,10 +36,10 @@ class Talk:
 
 
 class MemoryConversations:
-    """Keeps conversations by user and id."""
+    """Keeps conversations by tenant, user and id."""
 
     def __init__(self) -> None:
-        self._talks: dict[tuple[str, str], Talk] = {}
+        self._talks: dict[Place, Talk] = {}
         self._made = 0
 
     def enter(self, commit: Commit) -> None:
@@ -82,56 +86,58 @@ class MemoryConversations:
             talk.messages = [one for one in talk.messages if one.run_id not in run_ids]
             talk.runs = [one for one in talk.runs if one not in run_ids]
 
-    def runs_of(self, user: str, conversation: str) -> list[str] | None:
+    def runs_of(self, place: Place) -> list[str] | None:
         """The root runs of a conversation; None when there is none.
 
         Raises:
             RequestError: `conversation_busy`, one of them has not ended.
         """
-        talk = self._talks.get((user, conversation))
+        talk = self._talks.get(place)
         if talk is None:
             return None
         if talk.active:
             raise records.conversation_open(next(iter(talk.active)))
         return list(talk.runs)
 
-    def forget(self, user: str, conversation: str) -> None:
+    def forget(self, place: Place) -> None:
         """Remove a conversation."""
-        del self._talks[user, conversation]
+        del self._talks[place]
 
     def page(
-        self, user: str, cursor: str | None, limit: int
+        self, whose: tuple[str, str], cursor: str | None, limit: int
     ) -> tuple[list[ConversationRow], str | None]:
         """A page of a user's conversations, the newest first."""
         before = records.decode_cursor("conversations", cursor)
         size = records.page_size(limit)
         found = [
-            (talk.key, self._row(whose, name, talk))
-            for (whose, name), talk in reversed(self._talks.items())
-            if whose == user and (before is None or talk.key < before)
+            (talk.key, self._row(place, talk))
+            for place, talk in reversed(self._talks.items())
+            if place[:2] == whose and (before is None or talk.key < before)
         ]
         more = len(found) > size
         rows = [row for _, row in found[:size]]
         return rows, records.encode_cursor("conversations", found[size - 1][0]) if more else None
 
-    def row(self, user: str, conversation: str) -> ConversationRow | None:
+    def row(self, place: Place) -> ConversationRow | None:
         """One conversation of a user, or None."""
-        talk = self._talks.get((user, conversation))
-        return None if talk is None else self._row(user, conversation, talk)
+        talk = self._talks.get(place)
+        return None if talk is None else self._row(place, talk)
 
-    def said(self, user: str, conversation: str, first: int, last: int | None) -> list[Said]:
+    def said(self, place: Place, first: int, last: int | None) -> list[Said]:
         """Messages by their numbers."""
-        talk = self._talks.get((user, conversation))
+        talk = self._talks.get(place)
         return [
             one
             for one in (talk.messages if talk else ())
             if first <= one.sequence and (last is None or one.sequence <= last)
         ]
 
-    def _row(self, user: str, name: str, talk: Talk) -> ConversationRow:
+    def _row(self, place: Place, talk: Talk) -> ConversationRow:
+        tenant, user, name = place
         return ConversationRow(
             id=name,
             user=user,
+            tenant=tenant,
             title=talk.title,
             created_at=talk.created_at,
             updated_at=talk.updated_at,
@@ -141,5 +147,5 @@ class MemoryConversations:
         )
 
 
-def _place(state: RunState) -> tuple[str, str]:
-    return state.user, state.conversation
+def _place(state: RunState) -> Place:
+    return state.tenant, state.user, state.conversation

@@ -191,7 +191,7 @@ BAD: list[tuple[Json, set[str]]] = [
         {"scratchpad.taskList.upsert[0].status"},
     ),
     (
-        {"memoryWrites": [{"note": "", "type": "Constraint"}]},
+        {"memoryWrites": [{"note": "", "type": ""}]},
         {"memoryWrites[0].note", "memoryWrites[0].type"},
     ),
 ]
@@ -219,7 +219,7 @@ def test_a_message_says_what_was_expected_and_what_came() -> None:
             "message": 5,
             "confidence": "high",
             "nextStep": {"type": "Nope"},
-            "memoryWrites": [{"note": "n", "type": "Constraint"}, "x" * 200],
+            "memoryWrites": [{"note": "n", "type": 5}, "x" * 200],
         }
     )
     assert wrong == {
@@ -227,7 +227,7 @@ def test_a_message_says_what_was_expected_and_what_came() -> None:
         "message": "expected text, got number 5",
         "confidence": 'expected a number, got text "high"',
         "nextStep.type": f'expected one of {", ".join(STEP_TYPES)}, got text "Nope"',
-        "memoryWrites[0].type": "expected 'Preference' or 'Context', got text \"Constraint\"",
+        "memoryWrites[0].type": "expected text, got number 5",
         "memoryWrites[1]": f'expected an object, got text "{"x" * 59}…',
     }
     assert refused(step("Chat", type=None)) == {"nextStep.type": "required, but missing"}

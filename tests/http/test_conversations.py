@@ -42,11 +42,20 @@ def test_conversations_over_http(tmp_path: Path) -> None:
             (4, "AI"),
         ]
         assert page["nextAfter"] == 4
+        start(client, user="ann", tenant="acme", message="A secret of acme.")
+        assert client.get("/conversations/c1", params={"user": "ann"}).json()["messages"] == 4
+        inside = {"user": "ann", "tenant": "acme"}
+        assert client.get("/conversations/c1", params=inside).json()["messages"] == 2
+        said = client.get("/conversations/c1/messages", params=inside).json()["messages"]
+        assert said[0]["text"] == "A secret of acme."
+        [only] = client.get("/conversations", params=inside).json()["conversations"]
+        assert (only["tenant"], only["messages"]) == ("acme", 2)
         for status in (204, 404):
             gone = client.delete("/conversations/c1", params={"user": "ann"})
             assert gone.status_code == status
         left = client.get("/conversations/c1", params={"user": "bob"}).json()
         assert left["messages"] == 2
+        assert client.get("/conversations/c1", params=inside).json()["messages"] == 2
         bad = start(client, conversationId="no/way")
         assert (bad.status_code, bad.json()["code"]) == (422, "invalid_conversation")
 

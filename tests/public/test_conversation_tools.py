@@ -194,11 +194,13 @@ class Shelf(MemoryStore):
             for n, text in enumerate(texts, 1)
         ]
 
-    async def conversation(self, user: str, conversation: str) -> Any:
-        return ConversationRow(conversation, user, "", 0.0, 0.0, len(self.all), len(self.all))
+    async def conversation(self, user: str, conversation: str, *, tenant: str) -> Any:
+        return ConversationRow(
+            conversation, user, tenant, "", 0.0, 0.0, len(self.all), len(self.all)
+        )
 
     async def said(
-        self, user: str, conversation: str, *, first: int = 1, last: int | None = None
+        self, user: str, conversation: str, *, tenant: str, first: int = 1, last: int | None = None
     ) -> list[Said]:
         return self.all[first - 1 : last]
 

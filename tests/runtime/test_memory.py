@@ -166,6 +166,30 @@ async def test_the_model_hears_what_became_of_its_notes():
         assert view.state.counters.mistakes == 0
 
 
+async def test_a_note_of_an_unknown_type_costs_that_note_and_not_the_reply():
+    """Issue: the reply counts, the other note is kept, and the model hears `rejected-type`."""
+    notes = [
+        {"note": "Likes tea", "type": "preference"},
+        {"note": "Lisbon has trams", "type": "Fact"},
+    ]
+    step = {"type": "Retry"}
+    model = Listening({"taskComplete": False, "memoryWrites": notes, "nextStep": step})
+    async with App(agents=[keeper(model)]) as app:
+        view = await run(app)
+        said = [one.text for one in model.asked[1].messages if one.role == "user"]
+        told = json.loads(next(one for one in said if '"memoryWrites"' in one))["memoryWrites"]
+        assert [one["disposition"] for one in told] == ["written", "rejected-type"]
+        assert told[1]["reason"] == "this agent keeps only Preference and Context notes"
+        assert view.state.counters.refusals == 0
+        [kept] = (await app.memory.list(EVERYBODY))[0]
+        assert (kept.text, kept.type) == ("Likes tea", "Preference")
+        written = await facts(app, view, "memory.written")
+        assert [(one["disposition"], one["type"]) for one in written] == [
+            ("written", "Preference"),
+            ("rejected-type", "Fact"),
+        ]
+
+
 async def test_an_agent_without_memory_is_told_that_nothing_was_saved():
     asked = {**writes("Likes tea"), "taskComplete": False, "nextStep": {"type": "Retry"}}
     model = Listening(asked)

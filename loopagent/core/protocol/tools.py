@@ -9,6 +9,10 @@ from pydantic import Field, StrictBool
 from loopagent.core.protocol.base import NonBlank, Params, Whole, Wire
 
 
+NOTE_TYPES = ("Preference", "Context")
+"""What a model is asked for; a note of another type costs that note, not the reply."""
+
+
 class ArtifactToolCall(Wire):
     """Look into an artifact without loading it whole."""
 
@@ -57,7 +61,7 @@ class MemoryWriteRequest(Wire):
 
     note: NonBlank = Field(max_length=2000)
     """One statement that stands on its own."""
-    type: Literal["Preference", "Context"]
-    """Preference: how somebody wants things; Context: a fact."""
+    type: NonBlank = Field(max_length=100, json_schema_extra={"enum": list(NOTE_TYPES)})
+    """Preference: how somebody wants things; Context: a fact. A note of another type is not kept."""
     scope_hint: Literal["user", "agent"] | None = None
     """May narrow the scope, never widen it."""

@@ -16,19 +16,21 @@ if TYPE_CHECKING:
 
     from loopagent.ports import Commit
 
+Place = tuple[str, str, str]
+"""Tenant, user and id of a conversation."""
 NO_LAST = 2**62
 """More than any number of a message."""
 _ROW = """
-SELECT key, id, user, title, created_at, updated_at,
+SELECT key, id, user, tenant, title, created_at, updated_at,
        (SELECT count(*) FROM said WHERE conversation = conversation.key), last
 FROM conversation
 """
 
 
-def key_of(connection: sqlite3.Connection, user: str, conversation: str) -> int | None:
+def key_of(connection: sqlite3.Connection, place: Place) -> int | None:
     """The key of a user's conversation, or None."""
     found = connection.execute(
-        "SELECT key FROM conversation WHERE user = ? AND id = ?", (user, conversation)
+        "SELECT key FROM conversation WHERE tenant = ? AND user = ? AND id = ?", place
     ).fetchone()
     return None if found is None else int(found[0])
 
@@ -42,14 +44,15 @@ def enter(connection: sqlite3.Connection, commit: Commit) -> int | None:
     state = commit.state
     if not state.conversation:
         return None
+    place = (state.tenant, state.user, state.conversation)
     connection.execute(
         """
-        INSERT OR IGNORE INTO conversation (user, id, title, created_at, updated_at, last)
-        VALUES (?, ?, ?, ?, ?, 0)
+        INSERT OR IGNORE INTO conversation (tenant, user, id, title, created_at, updated_at, last)
+        VALUES (?, ?, ?, ?, ?, ?, 0)
         """,
-        (state.user, state.conversation, records.title(commit), commit.at, commit.at),
+        (*place, records.title(commit), commit.at, commit.at),
     )
-    key = key_of(connection, state.user, state.conversation)
+    key = key_of(connection, place)
     assert key is not None
     before = _active(connection, key)
     if before and not records.in_line(state):
@@ -82,23 +85,19 @@ def _active(connection: sqlite3.Connection, key: int) -> tuple[str, ...]:
     return tuple(one for (one,) in found)
 
 
-def conversation(
-    connection: sqlite3.Connection, user: str, conversation_id: str
-) -> ConversationRow | None:
+def conversation(connection: sqlite3.Connection, place: Place) -> ConversationRow | None:
     """One conversation of a user."""
-    found = connection.execute(
-        f"{_ROW} WHERE user = ? AND id = ?", (user, conversation_id)
-    ).fetchone()
+    found = connection.execute(f"{_ROW} WHERE tenant = ? AND user = ? AND id = ?", place).fetchone()
     return None if found is None else _row(connection, found)
 
 
 def conversations(
-    connection: sqlite3.Connection, user: str, before: int | None, size: int
+    connection: sqlite3.Connection, whose: tuple[str, str], before: int | None, size: int
 ) -> tuple[list[ConversationRow], str | None]:
     """A page of a user's conversations, the newest first."""
     found = connection.execute(
-        f"{_ROW} WHERE user = ? AND key < ? ORDER BY key DESC LIMIT ?",
-        (user, NO_LAST if before is None else before, size + 1),
+        f"{_ROW} WHERE tenant = ? AND user = ? AND key < ? ORDER BY key DESC LIMIT ?",
+        (*whose, NO_LAST if before is None else before, size + 1),
     ).fetchall()
     rows = [_row(connection, one) for one in found[:size]]
     more = len(found) > size
@@ -110,23 +109,18 @@ def _row(connection: sqlite3.Connection, found: tuple[Any, ...]) -> Conversation
     return replace(ConversationRow(*rest), active=_active(connection, key))
 
 
-def said(
-    connection: sqlite3.Connection,
-    user: str,
-    conversation_id: str,
-    first: int,
-    last: int | None,
-) -> list[Said]:
+def said(connection: sqlite3.Connection, place: Place, first: int, last: int | None) -> list[Said]:
     """Messages by their numbers."""
     found = connection.execute(
         """
         SELECT said.sequence, said.role, said.body, run.id, said.at
         FROM conversation JOIN said ON said.conversation = conversation.key
         JOIN run ON run.key = said.run
-        WHERE conversation.user = ? AND conversation.id = ? AND said.sequence BETWEEN ? AND ?
+        WHERE conversation.tenant = ? AND conversation.user = ? AND conversation.id = ?
+        AND said.sequence BETWEEN ? AND ?
         ORDER BY said.sequence
         """,
-        (user, conversation_id, first, NO_LAST if last is None else last),
+        (*place, first, NO_LAST if last is None else last),
     )
     return [Said(*one) for one in found]
 

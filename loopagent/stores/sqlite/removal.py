@@ -57,9 +57,9 @@ def _delete_log(connection: sqlite3.Connection, key: int) -> None:
     )
 
 
-def delete_conversation(connection: sqlite3.Connection, user: str, conversation: str) -> bool:
+def delete_conversation(connection: sqlite3.Connection, place: conversations.Place) -> bool:
     """Remove a conversation with its runs, all of them ended."""
-    talk = conversations.key_of(connection, user, conversation)
+    talk = conversations.key_of(connection, place)
     if talk is None:
         return False
     for one in conversations.runs_of(connection, talk):

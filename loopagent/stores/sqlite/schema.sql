@@ -42,13 +42,14 @@ CREATE INDEX run_in_line ON run (shown) WHERE shown = 'queued';
 -- `last` is the number of the last message; a number is never given again.
 CREATE TABLE conversation (
   key INTEGER PRIMARY KEY,
+  tenant TEXT NOT NULL,
   user TEXT NOT NULL,
   id TEXT NOT NULL,
   title TEXT NOT NULL,
   created_at REAL NOT NULL,
   updated_at REAL NOT NULL,
   last INTEGER NOT NULL,
-  UNIQUE (user, id)
+  UNIQUE (tenant, user, id)
 );
 
 CREATE TABLE said (

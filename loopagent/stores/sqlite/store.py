@@ -204,31 +204,35 @@ class SqliteStore(SqliteNotes):
     # ------------------------------------------------------------------ conversations
 
     async def conversations(
-        self, *, user: str, cursor: str | None = None, limit: int = 50
+        self, *, user: str, tenant: str, cursor: str | None = None, limit: int = 50
     ) -> tuple[list[ConversationRow], str | None]:
         """A page of a user's conversations; see `Store.conversations`."""
         before, size = records.decode_cursor("conversations", cursor), records.page_size(limit)
         return await self._readers.run(
-            lambda db: conversations.conversations(db, user, before, size)
+            lambda db: conversations.conversations(db, (tenant, user), before, size)
         )
 
-    async def conversation(self, user: str, conversation: str) -> ConversationRow | None:
+    async def conversation(
+        self, user: str, conversation: str, *, tenant: str
+    ) -> ConversationRow | None:
         """One conversation of a user; see `Store.conversation`."""
         return await self._readers.run(
-            lambda db: conversations.conversation(db, user, conversation)
+            lambda db: conversations.conversation(db, (tenant, user, conversation))
         )
 
     async def said(
-        self, user: str, conversation: str, *, first: int = 1, last: int | None = None
+        self, user: str, conversation: str, *, tenant: str, first: int = 1, last: int | None = None
     ) -> list[Said]:
         """Messages of a conversation; see `Store.said`."""
         return await self._readers.run(
-            lambda db: conversations.said(db, user, conversation, first, last)
+            lambda db: conversations.said(db, (tenant, user, conversation), first, last)
         )
 
-    async def delete_conversation(self, user: str, conversation: str) -> bool:
+    async def delete_conversation(self, user: str, conversation: str, *, tenant: str) -> bool:
         """Remove a conversation with its runs; see `Store.delete_conversation`."""
-        return await self._write(lambda db: removal.delete_conversation(db, user, conversation))
+        return await self._write(
+            lambda db: removal.delete_conversation(db, (tenant, user, conversation))
+        )
 
     # ------------------------------------------------------------------ leases
 
