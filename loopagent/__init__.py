@@ -8,6 +8,20 @@ from loopagent.clients import ToolAnswer
 from loopagent.core.action_spec import ActionRetry
 from loopagent.core.client_tool_spec import ClientToolSpec
 from loopagent.errors import ActionError, ConfigError, LoopAgentError, RequestError
+from loopagent.hooks import (
+    HookAnswer,
+    HookCall,
+    add_context,
+    after_action,
+    after_run,
+    before_action,
+    before_run,
+    before_turn,
+    change_params,
+    deny,
+    replace_result,
+    stop,
+)
 
 
 __all__ = [
@@ -19,9 +33,21 @@ __all__ = [
     "Attachment",
     "ClientToolSpec",
     "ConfigError",
+    "HookAnswer",
+    "HookCall",
     "LoopAgentError",
     "RequestError",
     "Result",
     "ToolAnswer",
     "action",
+    "add_context",
+    "after_action",
+    "after_run",
+    "before_action",
+    "before_run",
+    "before_turn",
+    "change_params",
+    "deny",
+    "replace_result",
+    "stop",
 ]

@@ -15,6 +15,7 @@ from loopagent.core.child_payload import path_problems
 from loopagent.core.problems import problems_of
 from loopagent.core.skill_spec import SkillSet
 from loopagent.errors import ConfigError
+from loopagent.hooks import Hook, checked_hooks
 from loopagent.skill import Skill, with_skills
 
 
@@ -66,6 +67,7 @@ class Agent(Generic[P]):
         skills: Skills it accepts, as `loopagent.project.load_skill` reads them.
         skill_activation: `auto` lets the model activate skills that allow it too, `requested` only people.
         agents: Agents it may give work to, as they are or as `agent.sub(downstream=[…], upstream=[…])`.
+        hooks: Functions that are asked around its runs, see `loopagent.hooks`.
         spec: The whole definition, instead of the parts above.
         **options: Further fields of `AgentSpec`, for example `limits` or `approval`.
 
@@ -84,6 +86,7 @@ class Agent(Generic[P]):
         agents: Iterable[Agent[Any] | SubAgent] = (),
         skills: Iterable[Skill] = (),
         skill_activation: Literal["none", "requested", "auto"] = "requested",
+        hooks: Iterable[Hook] = (),
         spec: AgentSpec | None = None,
         **options: Any,
     ) -> None:
@@ -103,7 +106,14 @@ class Agent(Generic[P]):
             spec = _spec(
                 name, instructions, model if isinstance(model, str) else None, own, options
             )
-        self.spec = spec
+        self.hooks = checked_hooks(f"agent {spec.name!r}", hooks)
+        around = tuple(one.spec for one in self.hooks)
+        if spec.hooks and spec.hooks != around:
+            message = (
+                f"agent {spec.name!r}: hooks are Python: pass them to Agent or App, not in a file"
+            )
+            raise ConfigError(message)
+        self.spec = spec.model_copy(update={"hooks": around}) if around else spec
 
     @property
     def name(self) -> str:

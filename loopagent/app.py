@@ -24,6 +24,7 @@ from loopagent.core.plan_state import Mode
 from loopagent.core.state import RunState
 from loopagent.core.text import clean_text
 from loopagent.errors import RequestError
+from loopagent.hooks import Hook, with_hooks
 from loopagent.intake import (
     DEFAULT_MODEL_VARIABLE,
     answer_of,
@@ -68,6 +69,7 @@ class App(Reading):
         structured: When models are held to the schema of a reply; default: `LOOPAGENT_STRUCTURED`, else `auto`.
         secrets: Environment variables, beside the well-known ones, whose values are masked wherever they turn up.
         retention: How long ended runs and their logs are kept; default: for ever.
+        hooks: Functions that are asked around the runs of every agent, see `loopagent.hooks`.
         clock: Seconds since the epoch; tests give their own.
         recover: Whether to take up runs that an earlier process left in the middle.
     """
@@ -84,13 +86,14 @@ class App(Reading):
         structured: StructuredMode | None = None,
         secrets: Iterable[str] = (),
         retention: Retention | None = None,
+        hooks: Iterable[Hook] = (),
         clock: Callable[[], float] = time.time,
         recover: bool = True,
     ) -> None:
         self.store = open_store(store) if isinstance(store, str) else store
         self.env = os.environ if env is None else env
         self._default_model = model or self.env.get(DEFAULT_MODEL_VARIABLE)
-        self._registry = Registry(agents, env=self.env, base_dir=base_dir)
+        self._registry = Registry(agents, env=self.env, base_dir=base_dir, hooks=hooks)
         self.agents = self._registry.agents
         self._recover = recover
         self._retention = retention or Retention()
@@ -128,6 +131,7 @@ class App(Reading):
             retry=retry,
             schemas=Schemas(structured or structured_mode(self.env)),
             redactor=self.redactor,
+            hooks_of=self._registry.hooks_of,
         )
 
     def add(self, agent: Agent[Any]) -> None:
@@ -211,7 +215,7 @@ class App(Reading):
         """
         known = self._registry.agent(agent)
         spec = with_plan_mode(with_limits(known.spec, limits), plan_mode)
-        spec = with_client_tools(spec, client_tools, client)
+        spec = with_hooks(with_client_tools(spec, client_tools, client), self._registry.hooks)
         name = choose_model(spec, model, self._default_model, known.model_object)
         answers, data = usable_model(name, self._performer.open), checked_payload(known, payload)
         whose = {"user": user, "tenant": tenant, "conversation": conversation or ""}

@@ -28,6 +28,7 @@ SEATS: Final = {
     "B3": "Which skills may be used?",
     "B4": "Which actions are there?",
     "B5": "How are attachments shown?",
+    "B10": "What do hooks of the host say?",
     "B8": "What of the past is shown?",
     "C1": "What does the model want?",
     "C2": "Is a failed model call repeated?",
@@ -112,6 +113,20 @@ def _retry(data: Data) -> str:
     if data["nextModel"] == data["model"]:
         return f"{data['model']} is asked again in {data['delayMs']} ms"
     return f"{data['nextModel']} is asked instead of {data['model']}"
+
+
+_HOOK: Final = {
+    "context": "it added context",
+    "stop": "it stopped the run",
+    "deny": "it refused the call",
+    "params": "it changed the parameters",
+    "result": "it replaced the result",
+    "error": "it failed",
+}
+
+
+def _ignored(data: Data) -> str:
+    return ", which was ignored" if data["ignored"] else ""
 
 
 def _ended(data: Data) -> str:
@@ -306,6 +321,11 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "scratchpad.changed": Rule(
         NONE, lambda d: f"it notes {len(d['tasks'])} task(s)", lambda d: quoted(d["notes"])
+    ),
+    "hook.decided": Rule(
+        "B10",
+        lambda d: f"hook {d['hook']} ({d['point']}): {_HOOK[d['decision']]}{_ignored(d)}",
+        lambda d: joined(d.get("action") or "", _said("says", d["text"])),
     ),
     "memory.read": Rule(
         "B8",

@@ -143,8 +143,9 @@ def check_open(state: RunState) -> None:
     Raises:
         RequestError: `run_ended` (409), `too_many_messages` (429).
     """
-    if state.ended:
-        text = f"The run has ended ({state.status}); start a new one."
+    if state.ended or state.farewell is not None:
+        status = state.status if state.farewell is None else state.farewell.status
+        text = f"The run has ended ({status}); start a new one."
         raise RequestError("run_ended", text, status=409)
     most = state.spec.limits.max_queued_messages
     if len(state.mail) >= most:

@@ -9,6 +9,7 @@ from typing import Any
 from loopagent.action import Action
 from loopagent.agent import Agent
 from loopagent.errors import ConfigError, RequestError
+from loopagent.hooks import Hook, checked_hooks
 from loopagent.models import open_model
 from loopagent.ports import Model
 
@@ -20,11 +21,18 @@ class Registry:
         agents: The agents that may be run.
         env: Where keys come from.
         base_dir: What relative paths in model names are relative to.
+        hooks: Those around the runs of every agent.
     """
 
     def __init__(
-        self, agents: Iterable[Agent[Any]], *, env: Mapping[str, str], base_dir: Path | None
+        self,
+        agents: Iterable[Agent[Any]],
+        *,
+        env: Mapping[str, str],
+        base_dir: Path | None,
+        hooks: Iterable[Hook] = (),
     ) -> None:
+        self.hooks = checked_hooks("app", hooks)
         self.agents: dict[str, Agent[Any]] = {}
         for agent in agents:
             self.add(agent)
@@ -84,6 +92,11 @@ class Registry:
         if wanted is None and known is not None and known.model_object is not None:
             return f"object:{agent}"
         return wanted or above
+
+    def hooks_of(self, agent: str) -> tuple[Hook, ...]:
+        """The code of the hooks around an agent: the app's, then its own."""
+        known = self.agents.get(agent)
+        return (*self.hooks, *(known.hooks if known is not None else ()))
 
     def action_of(self, agent: str, name: str) -> Action[..., Any] | None:
         """The code of an action of an agent, or None when it is not in this process."""

@@ -167,6 +167,7 @@ def open_app(
         structured=settings.structured,
         secrets=settings.secrets,
         retention=settings.retention,
+        hooks=project.hooks,
         base_dir=project.folder,
         recover=recover,
     )

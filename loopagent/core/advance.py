@@ -17,6 +17,7 @@ from loopagent.core import (
     compaction,
     ending,
     family,
+    hooks,
     inline,
     plans,
     recall,
@@ -29,6 +30,7 @@ from loopagent.core.effects import (
     AskHuman,
     AwaitConversation,
     CallClientTool,
+    CallHook,
     CallModel,
     CancelEffect,
     Compact,
@@ -118,7 +120,8 @@ def _begin(tx: Tx, message: str, context: str, by: str) -> None:
         hear(tx, "task", message, by=_by(by))
     else:  # a parent's model wrote it, which must not pass for a person
         tx.say("user", "task", message)
-    recall.ask(tx, message)
+    if not hooks.holds_run(tx, message):
+        recall.ask(tx, message)
 
 
 def _let_in(tx: Tx, effect: AwaitConversation, outcome: Outcome) -> None:
@@ -207,6 +210,10 @@ def _mode_changed(tx: Tx, event: ModeChanged) -> None:
 
 def _cancel_requested(tx: Tx, event: CancelRequested) -> None:
     tx.clock(event.at)
+    if tx.state.farewell is not None:  # it ends anyway, and hooks have been told how
+        ending.close_effects(tx, "cancelled")
+        ending.leave(tx)
+        return
     ending.cancel(tx, event.reason, _by(event.by))
 
 
@@ -285,6 +292,7 @@ SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
     StartRun: sub_agents.settled,
     ReadMemory: recall.told,
     AskHuman: _answered,
+    CallHook: hooks.settled,
     CallClientTool: client_calls.answered,
     AwaitConversation: _let_in,
 }

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from loopagent.core.action_spec import ActionSpec, CallSpec
 from loopagent.core.breaker import BreakerLimits
 from loopagent.core.client_tool_spec import ClientToolSpec, same_names
+from loopagent.core.hook_spec import HookSpec
 from loopagent.core.memory_spec import MemorySpec
 from loopagent.core.shrink import ShrinkLimits
 from loopagent.core.skill_spec import SkillSet, SkillSpec
@@ -140,6 +141,8 @@ class Limits(Spec):
     """Completion claims in a row that the completion policy refuses."""
     max_conversation_calls: int = Field(default=8, ge=1)
     """Look-ups in the conversation in one reply; further ones are skipped."""
+    max_hook_chars: int = Field(default=8_000, ge=0)
+    """Length of a text that a hook adds, or gives as its reason."""
     max_history_tokens: int = Field(default=8_000, ge=0)
     """About how many tokens of earlier messages a run that continues a conversation is shown at its start."""
     max_active_skills: int = Field(default=20, ge=0)
@@ -260,6 +263,8 @@ class AgentSpec(Spec):
     """How much of a run the model is shown."""
     completion: Completion = Completion()
     """When a completion claim is accepted."""
+    hooks: tuple[HookSpec, ...] = ()
+    """Code of the host that is asked around its runs; set by the host, not in files."""
     conversation_tools: bool | None = None
     """Whether replies may read the conversation; null: in runs that continue one."""
 

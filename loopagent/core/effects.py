@@ -223,6 +223,16 @@ class ReadConversation:
 
 
 @value_object(frozen=True, slots=True)
+class CallHook:
+    """Ask the hooks of a place what they have to say; `data` is what they are told of it."""
+
+    id: str
+    point: Literal["before_run", "before_turn", "before_action", "after_run"]
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+    kind: Literal["call_hook"] = "call_hook"
+
+
+@value_object(frozen=True, slots=True)
 class CancelEffect:
     """Stop work on another effect; its outcome, should one still come, is ignored."""
 
@@ -247,6 +257,7 @@ Effect: TypeAlias = (
     | CallClientTool
     | AwaitConversation
     | ReadConversation
+    | CallHook
     | CancelEffect
 )
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from loopagent.core import client_calls
 from loopagent.core.changes import commit_payload
-from loopagent.core.effects import AskHuman, CallClientTool, RunAction, StartRun, key_of
+from loopagent.core.effects import AskHuman, CallClientTool, CallHook, RunAction, StartRun, key_of
 from loopagent.core.facts import (
     ActionCompleted,
     DecidedBy,
@@ -18,10 +18,11 @@ from loopagent.core.facts import (
 )
 from loopagent.core.facts_sub_agents import stopped
 from loopagent.core.hashing import json_hash
+from loopagent.core.hook_spec import at
 from loopagent.core.loop_state import publish_state
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import request_id
-from loopagent.core.state import Result, Status
+from loopagent.core.state import Farewell, Result, Status
 from loopagent.core.steps import open_step
 
 
@@ -34,29 +35,65 @@ def complete(
     tx: Tx, message: str, commands: list[dict[str, Any]], form: dict[str, Any] | None
 ) -> None:
     """End the run well: the claim was accepted."""
+    result = Result("completed", message, tuple(commands), form)
+    if _farewell(tx, Farewell("completed", result)):
+        return
     tx.close_turn("complete")
     done = RunTaskComplete(
         message=message, payload_hash=json_hash(tx.state.payload), commands=commands, form=form
     )
     tx.fact(done, "model")
-    _end(tx, "completed", Result("completed", message, tuple(commands), form))
+    _end(tx, "completed", result)
     tx.fact(RunCompleted(message=message, usage=tx.state.usage.public()))
 
 
 def fail(tx: Tx, reason: str, message: str, *, by: DecidedBy = "engine", **detail: Any) -> None:
     """End the run because it cannot go on; everything done so far is kept."""
     close_effects(tx, reason)
+    result = Result(reason, message, detail=detail)
+    if _farewell(tx, Farewell("failed", result, by)):
+        return
     tx.close_turn("failed")
-    _end(tx, "failed", Result(reason, message, detail=detail))
+    _end(tx, "failed", result)
     tx.fact(RunFailed(reason=reason, message=message, usage=tx.state.usage.public()), by)
 
 
 def cancel(tx: Tx, reason: str, by: DecidedBy) -> None:
     """End the run because somebody wants it; nothing that was asked for starts any more."""
     close_effects(tx, "cancelled")
+    result = Result("cancelled", reason)
+    if _farewell(tx, Farewell("cancelled", result, by)):
+        return
     tx.close_turn("cancelled")
-    _end(tx, "cancelled", Result("cancelled", reason))
+    _end(tx, "cancelled", result)
     tx.fact(RunCancelled(reason=reason, by=by, usage=tx.state.usage.public()), by)
+
+
+def leave(tx: Tx) -> None:
+    """End the run as was said before its hooks were asked; they are asked once."""
+    last = tx.state.farewell
+    assert last is not None  # nothing else asks them
+    result, by = last.result, cast("DecidedBy", last.by)
+    if last.status == "completed":
+        complete(tx, result.message, list(result.commands), result.form)
+    elif last.status == "failed":
+        fail(tx, result.reason, result.message, by=by, **result.detail)
+    else:
+        cancel(tx, result.message, by)
+
+
+def _farewell(tx: Tx, last: Farewell) -> bool:
+    """Let the hooks after the run hear how it ends; True when that has to be waited for."""
+    state = tx.state
+    if state.farewell is not None or not at(state.spec.hooks, "after_run"):
+        return False
+    state.farewell = last
+    state.pending, state.step, state.handler = {}, None, None
+    state.inline, state.claim = (), None
+    result = last.result
+    data = {"status": last.status, "reason": result.reason, "message": result.message}
+    tx.issue(CallHook(f"{state.turn}:hook.end", "after_run", data))
+    return True
 
 
 def close_effects(tx: Tx, reason: str) -> None:
@@ -107,5 +144,5 @@ def _end(tx: Tx, status: Status, result: Result) -> None:
     state.unheard = (*state.unheard, *state.asked, *([state.parent_id] if state.parent_id else []))
     state.asked = {}
     state.pending, state.step, state.handler, state.mail, state.notices = {}, None, None, (), ()
-    state.inline, state.claim = (), None
+    state.inline, state.claim, state.farewell = (), None, None
     publish_state(tx)

@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from loopagent.core import breaker, client_calls, limits, plans, policy, sub_agents
+from loopagent.core import breaker, client_calls, ending, hooks, limits, plans, policy, sub_agents
 from loopagent.core.abilities import supplied_by, usable_action
-from loopagent.core.effects import AskHuman, CallClientTool, Effect, RunAction, StartRun, key_of
+from loopagent.core.effects import (
+    AskHuman,
+    CallClientTool,
+    CallHook,
+    Effect,
+    RunAction,
+    StartRun,
+    key_of,
+)
 from loopagent.core.facts import ActionCompleted, ActionRejected, ActionStarted
 from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
 from loopagent.core.people import approval, ask, in_doubt
@@ -52,19 +60,38 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
             changed |= _issue_other(tx, one)
     if not calls:
         return changed
+    calls, refused = _past_hooks(tx, calls)
     ready = [one for one in calls if not _ask_or_refuse(tx, one)]
-    changed |= len(ready) < len(calls)
-    if _waits_for_approval(tx):
+    changed |= refused or len(ready) < len(calls)
+    if _waits(tx):
         return changed
     for call in ready:
         changed |= _start(tx, call)
     return changed
 
 
-def _waits_for_approval(tx: Tx) -> bool:
+def _waits(tx: Tx) -> bool:
+    """Whether a person or a hook has not yet said what becomes of a call."""
     return any(
-        isinstance(one, AskHuman) and one.ask == "approval" for one in tx.state.pending.values()
+        (isinstance(one, AskHuman) and one.ask == "approval")
+        or (isinstance(one, CallHook) and one.point == "before_action")
+        for one in tx.state.pending.values()
     )
+
+
+def _past_hooks(tx: Tx, calls: list[Call]) -> tuple[list[Call], bool]:
+    """The calls that hooks let pass, once all are asked; and whether they refused one."""
+    if not tx.state.spec.hooks:
+        return calls, False
+    passed: list[Call] = []
+    refused = False
+    for call in calls:
+        found = hooks.asked(tx, call)
+        if isinstance(found, str):
+            refused |= _reject(tx, call, hooks.DENIED, found, "policy")
+        elif found is not None:
+            passed.append(found)
+    return ([] if _waits(tx) else passed), refused
 
 
 def _known(tx: Tx, effect: Effect) -> bool:
@@ -178,6 +205,7 @@ def _start(tx: Tx, call: Call) -> bool:
 
 def _put(tx: Tx, call: CallClientTool) -> bool:
     """Put a call to the client."""
+    hooks.used(tx, call)
     call = _as_approved(tx, call)
     allowed_ms = limits.timeout_ms(tx.state, call.timeout_ms)
     client_calls.hand_over(tx, replace(call, timeout_ms=allowed_ms or call.timeout_ms))
@@ -196,6 +224,7 @@ def _run(tx: Tx, call: RunAction) -> bool:
             tx, call, "max_calls", f"This action may be called {maximum} times in a run.", "policy"
         )
     call = _as_approved(tx, call)
+    hooks.used(tx, call)
     if state.breaker.actions:
         bounds = state.spec.limits.breaker
         blocked = breaker.blocked(state.breaker, call.action, call.params, bounds)
@@ -258,6 +287,8 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
     ):
         ask(tx, in_doubt(call), f"{key}.ask")
         return
+    outcome, stop = hooks.around(tx, call, outcome)
+    error = outcome.error
     fact = ActionCompleted.of(
         call_id=call.id,
         action=call.action,
@@ -272,6 +303,8 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
     tx.result(key, outcome)
     if outcome.ok:
         state.succeeded = {**state.succeeded, call.action: state.succeeded.get(call.action, 0) + 1}
+    if stop is not None:
+        ending.fail(tx, hooks.STOPPED, stop, by="policy")
 
 
 def not_again(tx: Tx, request: AskHuman, feedback: str) -> None:

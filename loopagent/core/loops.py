@@ -14,7 +14,7 @@ from loopagent.core.effects import SetTimer, key_of
 from loopagent.core.expression import Failure, parse
 from loopagent.core.loop_body import Pass
 from loopagent.core.mapping import Outputs
-from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
+from loopagent.core.outcome import HOPELESS, INTERRUPTED, Outcome
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.paths import rules_of
 from loopagent.core.problems import Problem
@@ -195,7 +195,7 @@ class Course:
     def _stops(self, outcome: Outcome) -> str:
         """Why a failed pass is the last to be started, if it is."""
         error = outcome.error
-        if error is not None and (error.fatal or error.code in NOT_MADE):
+        if error is not None and (error.fatal or error.code in HOPELESS):
             return error.message
         if not self.rule.go_on:
             return "a pass failed"

@@ -9,7 +9,7 @@ from loopagent.core.json_values import compact_json
 from loopagent.core.values import value_object
 
 
-NOT_FAILURES = frozenset({"rejected", "not_started"})
+NOT_FAILURES = frozenset({"rejected", "denied", "not_started"})
 """Codes that say a call was not made by decision; they count neither as success nor as mistake."""
 NOT_MADE = NOT_FAILURES | {
     "blocked",
@@ -19,6 +19,8 @@ NOT_MADE = NOT_FAILURES | {
     "unknown_action",
 }
 """Codes of calls that never reached their action."""
+HOPELESS = NOT_MADE - {"denied"}
+"""Those of them after which a loop goes no further: the next pass would fare alike. A hook looks at each call."""
 INTERRUPTED = "interrupted"
 """Code of a call that was started and whose end nobody knows."""
 
@@ -53,6 +55,8 @@ class Outcome:
     error: ErrorInfo | None = None
     duration_ms: float = 0.0
     attempts: int = 1
+    hooks: tuple[dict[str, Any], ...] = ()
+    """What hooks after a call said, until the core takes it in."""
 
     @classmethod
     def done(cls, value: Any = None, *, duration_ms: float = 0.0, attempts: int = 1) -> Outcome:

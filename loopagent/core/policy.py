@@ -30,6 +30,7 @@ CODE: Final = "plan_mode"
 """Outcome code of an effect that the plan gate held back."""
 INWARD: Final = frozenset(
     {
+        "call_hook",
         "call_model",
         "await_conversation",
         "ask_human",

@@ -108,6 +108,10 @@ class StepInProgress:
     """`at` of the event that opened the step, seconds since the epoch."""
     began_ms: float = 0.0
     """Working time of the run when the step was opened."""
+    hooked: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """What hooks said before calls that are not made yet, by the key of the call."""
+    notes: tuple[tuple[str, str], ...] = ()
+    """What hooks add for the model: the key of a call, and a text."""
     claimed: bool = False
     """The same reply claimed completion; the model is told that it was not taken."""
 
@@ -172,6 +176,15 @@ class Result:
     detail: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
+@dataclass(frozen=True, slots=True)
+class Farewell:
+    """How the run ends once the hooks after it have heard of that."""
+
+    status: Literal["completed", "failed", "cancelled"]
+    result: Result
+    by: str = "engine"
+
+
 @dataclass
 class RunState:
     """Everything the engine knows about a run except its transcript.
@@ -208,6 +221,10 @@ class RunState:
     claim: Claim | None = None
     """The completion that is about to be taken, or that the verifier is asked about."""
     mail: tuple[Mail, ...] = ()
+    farewell: Farewell | None = None
+    """The end that is about to come; nothing else happens any more."""
+    hooked_turn: int = 0
+    """The turn that the hooks before it have let begin."""
     notices: tuple[str, ...] = ()
     """What the engine tells the model at the next turn boundary."""
     messages: int = 0

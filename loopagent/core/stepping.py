@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopagent.core import claims, compaction, ending, inline, limits, people, plans
+from loopagent.core import claims, compaction, ending, hooks, inline, limits, people, plans
 from loopagent.core.artifact_handles import handle_of
 from loopagent.core.changes import commit_payload
 from loopagent.core.effects import CallModel
@@ -36,7 +36,7 @@ def carry_on(tx: Tx) -> None:
 
     The one rule of the loop: the next planner call is issued only when no step is open and nothing is pending.
     """
-    while not tx.state.ended:
+    while not (tx.state.ended or tx.state.farewell):
         step = tx.state.step
         if step is not None:
             if not _resume(tx, step):
@@ -78,6 +78,7 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
         _say(tx, kind, text)
     for text in done.notices:
         tx.notice(text)
+    hooks.hand_over(tx, step.notes)
     if step.claimed:
         tx.notice(CLAIM_NOT_TAKEN)
     _count_mistake(tx, [one for _, one in step.results.since(0)], done)
@@ -129,7 +130,7 @@ def _next_turn(tx: Tx) -> None:
     if reached is not None:
         limits.stop(tx, reached)
         return
-    if compaction.make_room(tx):
+    if compaction.make_room(tx) or hooks.holds_turn(tx):
         return
     _hand_over(tx)
     state = tx.state

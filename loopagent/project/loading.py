@@ -22,6 +22,7 @@ from loopagent.action import Action
 from loopagent.agent import Agent
 from loopagent.core.names import closest
 from loopagent.errors import ConfigError
+from loopagent.hooks import Hook
 from loopagent.project.agents import read_agents
 from loopagent.project.files import Files, Loc, explain
 from loopagent.project.lock import Lock, read_lock, warn_of_skills
@@ -47,6 +48,7 @@ class Project:
         folder: The folder.
         agents: Agents by name.
         actions: Actions by name.
+        hooks: Functions around the runs of all agents, in the order of their files' names.
         skills: Skills by name.
         lock: What was reviewed of them.
         instructions: Texts for all agents, in the order of their files' names.
@@ -57,6 +59,7 @@ class Project:
     folder: Path
     agents: dict[str, Agent[Any]] = field(default_factory=dict[str, Agent[Any]])
     actions: dict[str, Action[..., Any]] = field(default_factory=dict[str, Action[..., Any]])
+    hooks: tuple[Hook, ...] = ()
     skills: dict[str, Skill] = field(default_factory=dict[str, Skill])
     lock: Lock = field(default_factory=Lock)
     instructions: tuple[str, ...] = ()
@@ -70,7 +73,7 @@ def load_project(
     """Read a project folder.
 
     Args:
-        folder: The folder; the Python files in its `actions` are imported, which runs them.
+        folder: The folder; the Python files in its `actions` and `hooks` are imported, which runs them.
         env: Environment whose `LOOPAGENT_*` wins over `loopagent.toml`; None for that of the process.
         max_file_bytes: Size up to which a file is read.
 
@@ -85,6 +88,7 @@ def load_project(
     project = Project(folder)
     project.settings = _settings(files, os.environ if env is None else env)
     project.actions = _actions(files)
+    project.hooks = _hooks(files)
     project.instructions = _instructions(files)
     project.lock = read_lock(files)
     project.skills = read_skills(
@@ -180,6 +184,20 @@ def _actions(files: Files) -> dict[str, Action[..., Any]]:
                 what = f"another action is named {name} too, in {_source(found[name])}; rename one"
                 files.complain(path, what, at=(_first_line(made), 1), where=name)
     return found
+
+
+def _hooks(files: Files) -> tuple[Hook, ...]:
+    """The hooks in `hooks/*.py`, as they stand there."""
+    found: dict[tuple[str, str], Hook] = {}
+    for path in files.listed("hooks/*.py"):
+        module = _imported(files, path)
+        values = [] if module is None else list(vars(module).values())
+        for made in [one for one in values if isinstance(one, Hook)]:
+            place = (made.spec.point, made.spec.name)
+            if found.setdefault(place, made) is not made:
+                what = f"there are two {place[0]} hooks named {place[1]}; pass `name` to one"
+                files.complain(path, what, where=place[1])
+    return tuple(found.values())
 
 
 def _imported(files: Files, path: Path) -> ModuleType | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loopagent.action import Action, ActionContext
 from loopagent.core.abilities import active_skills
 from loopagent.core.effects import (
+    CallHook,
     CallModel,
     Compact,
     Effect,
@@ -23,6 +24,7 @@ from loopagent.core.effects import (
     Verify,
     WriteMemory,
 )
+from loopagent.core.jsonable import storable
 from loopagent.core.lineage import place_in_tree
 from loopagent.core.outcome import Outcome
 from loopagent.core.prompt import system_prompt, volatile_message
@@ -33,6 +35,7 @@ from loopagent.redaction import Redactor, StreamRedactor
 from loopagent.runtime import verify
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask, notice_data
 from loopagent.runtime.compact import Summarise, compact, usage_json
+from loopagent.runtime.hooking import Hooking, HooksOf
 from loopagent.runtime.keep import kept
 from loopagent.runtime.looking import Looker
 from loopagent.runtime.partial import MessageStream
@@ -69,6 +72,7 @@ class Performer:
         retry: RetryPolicy | None = None,
         schemas: Schemas | None = None,
         redactor: Redactor | None = None,
+        hooks_of: HooksOf = lambda _: (),
     ) -> None:
         self._store = store
         self._looker = Looker(store)
@@ -83,6 +87,7 @@ class Performer:
         self._redactor = redactor or Redactor()
         self._mask = self._redactor.mask
         self._memory = Remembering(store, self._mask, clock)
+        self._hooking = Hooking.create(hooks_of, lambda text: self._mask(storable(text)))
         self._models: dict[str, Model] = {}
         self._prompts: dict[str, str] = {}
         self._kinds: Mapping[type[Any], Callable[[Live, Any, Report], Awaitable[Outcome]]] = {
@@ -97,6 +102,7 @@ class Performer:
             Verify: self._verify,
             ReadMemory: self._memory.read,
             WriteMemory: self._memory.write,
+            CallHook: self._hooking.perform,
         }
 
     async def perform(self, live: Live, effect: Effect, report: Report) -> Outcome:
@@ -202,6 +208,10 @@ class Performer:
 
     async def _run_action(self, live: Live, effect: RunAction, report: Report) -> Outcome:
         del report
+        outcome = await self._hooking.after_action(live, effect, await self._invoke(live, effect))
+        return outcome if effect.whole else await self._shortened(live, effect.id, outcome)
+
+    async def _invoke(self, live: Live, effect: RunAction) -> Outcome:
         state = live.state
         action = self._action_of(state.spec.name, effect.action)
         if action is None:
@@ -209,16 +219,13 @@ class Performer:
                 "unknown_action", f"Action {effect.action!r} is not available any more.", fatal=True
             )
         bounds = state.spec.limits
-        outcome = await self._invoker.invoke(
+        return await self._invoker.invoke(
             action,
             effect.params,
             self._context(live, effect) if action.wants_context else None,
             timeout_ms=effect.timeout_ms,
             max_result_bytes=_most_bytes(bounds, effect),
         )
-        if effect.whole:
-            return outcome
-        return await self._shortened(live, effect.id, outcome)
 
     def _context(self, live: Live, effect: RunAction) -> ActionContext:
         state = live.state
@@ -291,7 +298,7 @@ class Performer:
         assert spec is not None  # the definition was checked
         params = verify.parameters(live, effect, spec.parameters)
         call = RunAction(effect.id, spec.name, params, spec.timeout_ms, repeatable=True, whole=True)
-        outcome = await self._run_action(live, call, report)
+        outcome = await self._invoke(live, call)
         return outcome.with_value({"verdict": outcome.value})
 
     def _asker(

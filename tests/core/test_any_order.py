@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -13,12 +13,17 @@ from loopagent.core.advance import advance
 from loopagent.core.effects import (
     AskHuman,
     CallClientTool,
+    CallHook,
     CallModel,
     Effect,
     KeepValue,
+    ReadArtifact,
+    ReadConversation,
+    ReadMemory,
     ReadMessage,
     RunAction,
     SetTimer,
+    WriteMemory,
 )
 from loopagent.core.events import Event, Settled, Started
 from loopagent.core.outcome import Outcome
@@ -74,10 +79,32 @@ PIPELINE = {
 MAIL = {"type": "Actions", "actions": [{"name": "mail", "params": {"item": one}} for one in (1, 2)]}
 CHAT = {"type": "Chat"}
 RETRY = {"type": "Retry", "messageIndex": 1}
+BESIDE = {
+    "artifactToolCalls": [{"artifactId": "A", "tool": "get_full", "input": {}}] * 2,
+    "conversationToolCalls": [
+        {"tool": "searchConversation", "input": {"query": "sea"}},
+        {"tool": "getMessageBySequence", "input": {"sequence": 1}},
+    ],
+    "memoryWrites": [{"note": f"likes {what}", "type": "Preference"} for what in ("tea", "trams")],
+}
+"""Reads and writes that run beside a step."""
 STEPS = st.lists(
-    st.sampled_from([ACTIONS, EACH, PIPES, WHILE, PIPELINE, MAIL, CHAT, RETRY]),
+    st.tuples(
+        st.sampled_from([ACTIONS, EACH, PIPES, WHILE, PIPELINE, MAIL, CHAT, RETRY]),
+        st.sets(st.sampled_from(sorted(BESIDE))),
+    ).map(
+        lambda drawn: {
+            "nextStep": drawn[0],
+            **{name: BESIDE[name] for name in sorted(drawn[1])},
+        }
+    ),
     min_size=1,
     max_size=4,
+)
+FILE = {"artifactId": "ab" * 32, "name": "notes.txt", "mediaType": "text/plain", "bytes": 5}
+HOOKS = tuple(
+    {"name": point, "point": point}
+    for point in ("before_run", "before_turn", "before_action", "after_action", "after_run")
 )
 
 
@@ -86,6 +113,8 @@ class World:
     """Everything outside: it always gives the same answer to the same effect."""
 
     steps: list[dict[str, Any]]
+    hooks: bool = False
+    """Whether hooks stand everywhere."""
 
     def answer(self, effect: Effect) -> Outcome:
         """How an effect ends."""
@@ -101,18 +130,51 @@ class World:
                 return Outcome.done({"number": 1, "role": "user", "text": "Do it."})
             case KeepValue():
                 return Outcome.done(effect.value)
-            case SetTimer() | CallClientTool():
-                return Outcome.done()
             case _:
-                raise AssertionError(effect)
+                return self._beside(effect)
 
     def _reply(self, turn: int) -> dict[str, Any]:
         last = turn > len(self.steps)
-        step = {} if last else {"nextStep": self.steps[turn - 1]}
+        step = {} if last else self.steps[turn - 1]
         body = {"taskComplete": last, "message": f"turn {turn}", **step}
         return {"text": json.dumps(body), "finish": "stop", "usage": {"input_tokens": 1}}
 
+    def _beside(self, effect: Effect) -> Outcome:
+        """What is asked around and beside a step."""
+        match effect:
+            case CallHook():
+                return Outcome.done({"answers": self._hook(effect)})
+            case ReadArtifact() | ReadConversation():
+                return Outcome.done({"text": effect.id})
+            case SetTimer() | CallClientTool():
+                return Outcome.done()
+            case WriteMemory():
+                said = {"disposition": "written", "reason": "", "id": effect.id, "scope": "user"}
+                return Outcome.done({**said, "note": effect.note})
+            case ReadMemory():
+                return Outcome.done(
+                    {"notes": [{"id": "n", "type": "Context", "note": "It rains."}]}
+                )
+            case _:
+                raise AssertionError(effect)
+
+    def _hook(self, effect: CallHook) -> list[dict[str, Any]]:
+        params = effect.data.get("params")
+        if params == {"item": 2}:
+            return [{"hook": "h", "deny": "No twos."}]
+        if params == {"item": 4}:
+            return [
+                {"hook": "h", "context": f"before {effect.id}"},
+                {"hook": "i", "params": {"item": 5}},
+            ]
+        return [{"hook": "h", "context": f"before {effect.id}"}] if len(effect.id) % 2 else []
+
     def _call(self, call: RunAction) -> Outcome:
+        outcome = self._result(call)
+        said = {"hook": "after_action", "context": f"after {call.id}"}
+        return replace(outcome, hooks=(said,)) if self.hooks and len(call.id) % 2 else outcome
+
+    def _result(self, call: RunAction) -> Outcome:
         item = call.params["item"]
         if item == 9:
             return Outcome.done([1, 2, 3, 4])
@@ -133,9 +195,21 @@ class Player:
 
     def play(self) -> RunState:
         """The run's last state."""
-        spec = agent(limits={"max_turns": 20, "repeat_limit": 20, "max_mistakes": 0})
-        state = RunState(id="r", root_id="r", spec=spec, model="scripted", payload={"rows": ROWS})
-        state = self._give(state, Started("Do it.", 1.0))
+        spec = agent(
+            limits={"max_turns": 20, "repeat_limit": 20, "max_mistakes": 0},
+            memory={},
+            conversation_tools=True,
+            hooks=HOOKS if self.world.hooks else (),
+        )
+        state = RunState(
+            id="r",
+            root_id="r",
+            spec=spec,
+            model="scripted",
+            payload={"rows": ROWS},
+            conversation="c1",
+        )
+        state = self._give(state, Started("Do it.", 1.0, artifacts=(FILE,)))
         while not state.ended:
             state = self._give(state, *self._next(state))
         return state
@@ -167,11 +241,11 @@ class Player:
 
 
 @settings(max_examples=150, deadline=None)
-@given(STEPS, st.data())
+@given(STEPS, st.booleans(), st.data())
 def test_the_run_is_the_same_however_it_comes_about(
-    steps: list[dict[str, Any]], data: st.DataObject
+    steps: list[dict[str, Any]], hooks: bool, data: st.DataObject
 ) -> None:
-    world = World(steps)
+    world = World(steps, hooks)
     plain, tried = Player(world), Player(world, data)
     wanted, got = plain.play(), tried.play()
     assert tried.said == plain.said
@@ -181,11 +255,11 @@ def test_the_run_is_the_same_however_it_comes_about(
 
 
 @settings(max_examples=60, deadline=None)
-@given(STEPS, st.data())
+@given(STEPS, st.booleans(), st.data())
 def test_what_comes_twice_or_too_late_changes_nothing(
-    steps: list[dict[str, Any]], data: st.DataObject
+    steps: list[dict[str, Any]], hooks: bool, data: st.DataObject
 ) -> None:
-    player = Player(World(steps))
+    player = Player(World(steps, hooks))
     state = player.play()
     late = data.draw(st.lists(st.sampled_from(player.old), min_size=1, max_size=5))
     moved = advance(state, *late)
