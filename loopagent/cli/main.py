@@ -11,6 +11,7 @@ import typer
 
 from loopagent import logs, resources
 from loopagent.app import App
+from loopagent.attachments import Attachment
 from loopagent.cli import decide, manage, scenarios, tools
 from loopagent.cli.conversations import conversations
 from loopagent.cli.memory import memory
@@ -18,6 +19,7 @@ from loopagent.cli.output import out
 from loopagent.cli.session import Output, drive, run_async, terminal_answerer
 from loopagent.cli.skills import skills
 from loopagent.conversations import OnBusy
+from loopagent.core.agent_spec import Limits
 from loopagent.errors import ConfigError
 from loopagent.project import Project, load_project
 
@@ -48,6 +50,10 @@ Conversation = Annotated[
 ]
 User = Annotated[str, typer.Option(help="Who the run is for.")]
 Tenant = Annotated[str, typer.Option(help="Organisation of that user.")]
+Attach = Annotated[
+    list[Path] | None,
+    typer.Option(help="A file that the model can look into; may be given several times."),
+]
 Busy = Annotated[
     OnBusy,
     typer.Option(help="When another run of the conversation has not ended."),
@@ -86,6 +92,7 @@ def run(
     user: User = "",
     tenant: Tenant = "",
     on_busy: Busy = "reject",
+    attach: Attach = None,
 ) -> None:
     """Run an agent to its end, or to its first question when nobody is at the terminal."""
     loaded = load_project(project)
@@ -95,6 +102,7 @@ def run(
     limits = None if max_seconds is None else {"maxSeconds": max_seconds}
     asked: dict[str, Any] = {"model": model, "limits": limits, "plan_mode": plan}
     asked |= {"conversation": conversation, "user": user, "tenant": tenant, "on_busy": on_busy}
+    asked["attachments"] = _attached(loaded, agent, attach or [])
 
     async def work() -> int:
         async with open_app(loaded, db, recover=False) as app:
@@ -176,6 +184,26 @@ def open_app(
     else:
         logs.set_up(mask=app.redactor.mask, level="warning", form="plain")
     return app
+
+
+def _attached(project: Project, agent: str, files: list[Path]) -> list[Attachment]:
+    """Files for a run; none is read that could not be taken anyway."""
+    known = project.agents.get(agent)
+    most = (known.spec.limits if known else Limits()).max_attachment_bytes
+    found: list[Attachment] = []
+    for file in files:
+        try:
+            size = file.stat().st_size
+            if size > most:
+                message = (
+                    f"{file}: has {size} bytes; a run takes {most} (limits.maxAttachmentBytes)"
+                )
+                raise ConfigError(message)
+            found.append(Attachment(file.name, file.read_bytes()))
+        except OSError as error:
+            message = f"{file}: cannot be read: {error.strerror}"
+            raise ConfigError(message) from error
+    return found
 
 
 def _payload(file: Path | None, settings: list[str]) -> Any:

@@ -26,6 +26,8 @@ from loopagent.web.site import add_pages
 
 VERSION = "0.1.0"
 MAX_BODY_BYTES = 10_000_000
+MAX_UPLOAD_BYTES = 25_000_000
+"""Largest form with files: those that a run may be given, and some room around them."""
 
 
 def create_api(
@@ -33,6 +35,7 @@ def create_api(
     *,
     token: str | None = None,
     max_body_bytes: int = MAX_BODY_BYTES,
+    max_upload_bytes: int = MAX_UPLOAD_BYTES,
     manage: bool = True,
     pages: bool = True,
 ) -> FastAPI:
@@ -42,6 +45,7 @@ def create_api(
         app: What to serve.
         token: Bearer token that callers must send; None lets everybody in who can connect.
         max_body_bytes: Largest request body.
+        max_upload_bytes: Largest body that is a form with files.
         manage: Open and close the app with the server; False when somebody else does.
         pages: Serve the pages for people as well, beside the API.
     """
@@ -75,12 +79,14 @@ def create_api(
         routes_agents,
     ):
         api.include_router(routes.router, prefix="/api/v1")
+    api.include_router(routes_runs.starting, prefix="/api/v1")
     api.include_router(routes_agents.health)
     if pages:
         add_pages(api, app)
     _describe(api)
     api.add_middleware(Idempotency, host=app)
-    api.add_middleware(Guard, token=token, max_body_bytes=max_body_bytes)
+    most = (max_body_bytes, max_upload_bytes)
+    api.add_middleware(Guard, token=token, most_bytes=most)
     return api
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import re
 from weakref import WeakValueDictionary
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loopagent.app import App
@@ -27,13 +29,13 @@ class Guard:
     Args:
         app: The next ASGI app.
         token: Bearer token that every call of the API must bring, or None.
-        max_body_bytes: Largest request body.
+        most_bytes: Largest request body, and largest form with files.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str | None, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, token: str | None, most_bytes: tuple[int, int]) -> None:
         self._app = app
         self._token = token
-        self._max_body_bytes = max_body_bytes
+        self._most_bytes = most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the call on, or answer with a problem."""
@@ -44,7 +46,15 @@ class Guard:
         if refused is not None:
             await problem_response(problem_of(refused))(scope, receive, send)
             return
-        await self._app(scope, self._limited(receive), send)
+        started = _Started(send)
+        try:
+            await self._app(scope, self._limited(scope, receive), started)
+        except _TooLargeError as error:  # found before anybody who answers errors
+            if started.sent:
+                raise
+            refused = self._too_large(scope)
+            await problem_response(problem_of(refused))(scope, receive, send)
+            del error
 
     def _refused(self, scope: Scope) -> RequestError | None:
         given = _header(scope, b"authorization") or ""
@@ -53,27 +63,46 @@ class Guard:
             text = "Send the server's token as `Authorization: Bearer …`."
             return RequestError("unauthorized", text, status=401)
         length = _header(scope, b"content-length") or "0"
-        if length.isdigit() and int(length) > self._max_body_bytes:
-            return self._too_large()
+        if length.isdigit() and int(length) > self._most(scope):
+            return self._too_large(scope)
         return None
 
-    def _too_large(self) -> RequestError:
-        return RequestError(
-            "too_large", f"A request body may have {self._max_body_bytes} bytes.", status=413
-        )
+    def _most(self, scope: Scope) -> int:
+        kind = (_header(scope, b"content-type") or "").lower()
+        return self._most_bytes[kind.startswith("multipart/form-data")]
 
-    def _limited(self, receive: Receive) -> Receive:
-        seen = 0
+    def _too_large(self, scope: Scope) -> RequestError:
+        text = f"A request body may have {self._most(scope)} bytes."
+        return RequestError("too_large", text, status=413)
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+        seen, most = 0, self._most(scope)
 
         async def limited() -> Message:
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
-            if seen > self._max_body_bytes:
-                raise self._too_large()
+            if seen > most:
+                raise _TooLargeError(413, f"A request body may have {most} bytes.")
             return message
 
         return limited
+
+
+class _TooLargeError(HTTPException):
+    """The body turned out to be too large while it was read; frameworks let it pass as it is."""
+
+
+class _Started:
+    """Passes an answer on, and knows whether it has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.sent = False
+
+    async def __call__(self, message: Message) -> None:
+        self.sent = True
+        await self._send(message)
 
 
 class Idempotency:
@@ -109,7 +138,7 @@ class Idempotency:
     async def _once(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         body = await _read(receive)
         query: bytes = scope.get("query_string", b"")
-        fingerprint = hashlib.sha256(query + b"\n" + body).hexdigest()
+        fingerprint = hashlib.sha256(query + b"\n" + _without_boundary(scope, body)).hexdigest()
         kept = await self._host.store.recall(name)
         if kept is not None:
             await self._replay(kept, fingerprint, scope, receive, send)
@@ -151,6 +180,14 @@ class _Capture:
         elif message["type"] == "http.response.body":
             self.body += message.get("body", b"")
         await self._send(message)
+
+
+def _without_boundary(scope: Scope, body: bytes) -> bytes:
+    """A form without what separates its parts: that is drawn anew for every request, also for the same form."""
+    kind = _header(scope, b"content-type") or ""
+    found = re.search(r'boundary="?([^";,\s]+)', kind)
+    is_form = kind.lower().startswith("multipart/form-data")
+    return body.replace(found[1].encode("latin-1"), b"") if is_form and found else body
 
 
 async def _read(receive: Receive) -> bytes:

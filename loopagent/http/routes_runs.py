@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from loopagent.app import App
+from loopagent.attachments import Attachment
 from loopagent.clients import fingerprint
 from loopagent.http.models import (
     CancelRun,
@@ -24,6 +26,7 @@ from loopagent.http.models import (
 from loopagent.http.models_events import EventPage, EventView
 from loopagent.http.problems import responses
 from loopagent.http.sse import HEADERS, position, stream
+from loopagent.http.uploads import UploadRoute, form, uploaded
 from loopagent.runview import RunView
 from loopagent.tree import nested
 
@@ -60,41 +63,51 @@ Session = Annotated[
     ),
 ]
 router = APIRouter(tags=["runs"])
+starting = APIRouter(tags=["runs"], route_class=UploadRoute)
 
 
-@router.post("/runs", status_code=201, responses=responses(400, 401, 404, 409, 413, 422, 503))
+@starting.post(
+    "/runs",
+    status_code=201,
+    responses=responses(400, 401, 404, 409, 413, 415, 422, 503),
+    openapi_extra=form(),
+)
 async def create_run(
     app: Host,
+    request: Request,
     body: NewRun,
     response: Response,
+    *,
     wait: Wait = None,
     key: Key = None,
-    *,
     session: Session = "",
 ) -> RunDetail:
-    """Start a run."""
+    """Start a run; files come as base64, or in a form as `attachments`."""
     del key  # honoured before the route, for every POST
-    view = await _start(app, body, session)
+    view = await _start(app, body, session, uploaded(request))
     if wait:
         view = await app.wait(view.id, timeout_seconds=wait)
     response.headers["Location"] = f"/api/v1/runs/{view.id}"
     return run_detail(view)
 
 
-@router.post(
+@starting.post(
     "/runs/stream",
+    openapi_extra=form(),
     response_class=StreamingResponse,
     responses={
         200: {
             "description": "The run's events.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         },
-        **responses(400, 401, 404, 409, 413, 422, 503),
+        **responses(400, 401, 404, 409, 413, 415, 422, 503),
     },
 )
-async def create_and_stream(app: Host, body: NewRun, session: Session = "") -> StreamingResponse:
-    """Start a run and follow it."""
-    view = await _start(app, body, session)
+async def create_and_stream(
+    app: Host, request: Request, body: NewRun, session: Session = ""
+) -> StreamingResponse:
+    """Start a run and follow it; files as for `POST /runs`."""
+    view = await _start(app, body, session, uploaded(request))
     headers = {**HEADERS, "Location": f"/api/v1/runs/{view.id}"}
     return StreamingResponse(
         stream(app, view.id, 0), media_type="text/event-stream", headers=headers
@@ -223,7 +236,7 @@ async def resume_run(app: Host, run_id: RunId, key: Key = None) -> RunDetail:
     return run_detail(await app.resume(run_id))
 
 
-async def _start(app: App, body: NewRun, session: str) -> RunView:
+async def _start(app: App, body: NewRun, session: str, files: Sequence[Attachment]) -> RunView:
     return await app.start(
         body.agent,
         body.message,
@@ -238,7 +251,7 @@ async def _start(app: App, body: NewRun, session: str) -> RunView:
         metadata=body.metadata,
         client_tools=body.client_tools,
         client=fingerprint(session),
-        attachments=[one.opened(at) for at, one in enumerate(body.attachments)],
+        attachments=[*(one.opened(at) for at, one in enumerate(body.attachments)), *files],
     )
 
 
