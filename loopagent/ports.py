@@ -18,6 +18,7 @@ from loopagent.core.notes import Circle, Note, NoteFilter, NoteRules, Verdict
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, RunState
 from loopagent.retention_port import RetentionStore
+from loopagent.trigger_port import TriggerStore
 
 
 Finish = Literal["stop", "length", "content_filter", "refusal", "unknown"]
@@ -265,7 +266,7 @@ class NoteStore(Protocol):
         ...
 
 
-class Store(ConversationStore, NoteStore, RetentionStore, Protocol):
+class Store(ConversationStore, NoteStore, RetentionStore, TriggerStore, Protocol):
     """Keeps runs. Every method is one transaction; all raise `StoreError` when the store itself fails."""
 
     async def open(self) -> None:

@@ -13,6 +13,7 @@ from loopagent.ports import LogEntry, RequestRow, RunRow, Snapshot, StoredArtifa
 from loopagent.stores import records
 from loopagent.stores.memory_conversations import MemoryConversations
 from loopagent.stores.memory_notes import MemoryNotes
+from loopagent.stores.memory_triggers import MemoryTriggers
 
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class _Request:
     row: RequestRow
 
 
-class MemoryStore(MemoryNotes):
+class MemoryStore(MemoryNotes, MemoryTriggers):
     """Keeps runs as the objects they are; states are values, so none is copied.
 
     Args:

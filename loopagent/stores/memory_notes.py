@@ -20,6 +20,7 @@ class MemoryNotes:
     """The part of a store in memory that keeps notes; see `NoteStore`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._notes: dict[str, tuple[int, Note]] = {}
         self._last_note = 0
 

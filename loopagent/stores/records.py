@@ -226,3 +226,8 @@ def counted(note: Note, run_id: str) -> bool:
 def note_moved_on(note_id: str) -> ConflictError:
     """The error for a change of a note that somebody else changed or removed meanwhile."""
     return ConflictError(f"Note {note_id!r} has been changed or removed: look at it again.")
+
+
+def trigger_moved_on(name: str) -> ConflictError:
+    """The error for a change of a trigger's state that comes too late."""
+    return ConflictError(f"Trigger {name!r} was changed by somebody else: look at it again.")

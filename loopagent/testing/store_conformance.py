@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 from loopagent.core.effects import AskHuman
 from loopagent.errors import RequestError, StoreError
 from loopagent.ports import RememberedAnswer, RequestRow, RunRow, Store, StoredArtifact
-from loopagent.testing import conversation_checks, note_checks, store_checks
+from loopagent.testing import conversation_checks, note_checks, store_checks, trigger_checks
 from loopagent.testing.store_checks import is_at
 from loopagent.testing.store_samples import CREATED_AT, SampleRun, refused, same, stored
 
@@ -307,7 +307,13 @@ async def _all_requests(store: Store, size: int, **filters: Any) -> list[str]:
 
 CHECKS: list[Check] = [
     check
-    for module in (vars(store_checks), vars(conversation_checks), globals(), vars(note_checks))
+    for module in (
+        vars(store_checks),
+        vars(conversation_checks),
+        globals(),
+        vars(note_checks),
+        vars(trigger_checks),
+    )
     for name, check in module.items()
     if name.startswith("check_")
 ]

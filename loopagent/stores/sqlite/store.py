@@ -13,6 +13,7 @@ from loopagent.stores.sqlite import conversations, reads, removal, writes
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
 from loopagent.stores.sqlite.note_methods import SqliteNotes
 from loopagent.stores.sqlite.readers import Readers
+from loopagent.stores.sqlite.triggers import SqliteTriggers
 from loopagent.stores.sqlite.writer import Writer
 
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class SqliteStore(SqliteNotes):
+class SqliteStore(SqliteNotes, SqliteTriggers):
     """Keeps runs in a SQLite file that several processes may share.
 
     Args:
