@@ -22,6 +22,7 @@ from loopagent.hooks import (
     replace_result,
     stop,
 )
+from loopagent.triggers.spec import TriggerSpec
 
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "RequestError",
     "Result",
     "ToolAnswer",
+    "TriggerSpec",
     "action",
     "add_context",
     "after_action",

@@ -20,6 +20,7 @@ from loopagent.clients import ToolAnswer, answer_call, with_client_tools
 from loopagent.conversations import Conversations, OnBusy
 from loopagent.core.client_tool_spec import ClientToolSpec
 from loopagent.core.events import CancelRequested, Delivery, Event, MessagePosted
+from loopagent.core.origin import Origin
 from loopagent.core.plan_state import Mode
 from loopagent.core.state import RunState
 from loopagent.core.text import clean_text
@@ -54,6 +55,7 @@ from loopagent.runtime.retention import Retention, keep_away
 from loopagent.runtime.structured import Schemas, StructuredMode, structured_mode
 from loopagent.runview import RunView
 from loopagent.stores import open_store
+from loopagent.triggers import Triggers, TriggerSpec
 
 
 class App(Reading):
@@ -71,7 +73,8 @@ class App(Reading):
         retention: How long ended runs and their logs are kept; default: for ever.
         hooks: Functions that are asked around the runs of every agent, see `loopagent.hooks`.
         clock: Seconds since the epoch; tests give their own.
-        recover: Whether to take up runs that an earlier process left in the middle.
+        recover: Whether to take up runs that an earlier process left in the middle, and to do what triggers are due.
+        triggers: What starts runs by itself: schedules and webhooks.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class App(Reading):
         hooks: Iterable[Hook] = (),
         clock: Callable[[], float] = time.time,
         recover: bool = True,
+        triggers: Iterable[TriggerSpec] = (),
     ) -> None:
         self.store = open_store(store) if isinstance(store, str) else store
         self.env = os.environ if env is None else env
@@ -99,7 +103,9 @@ class App(Reading):
         self._retention = retention or Retention()
         self._clock = clock
         self.bus = Bus()
-        self.redactor = Redactor(secrets_of(self.env, secrets))
+        triggers = tuple(triggers)
+        hidden = [*secrets, *(name for one in triggers for name in one.secret_names)]
+        self.redactor = Redactor(secrets_of(self.env, hidden))
         self._invoker = Invoker(mask=self.redactor.mask)
         self._performer = self._make_performer(retry, structured)
         self.system = self._performer.system
@@ -114,6 +120,7 @@ class App(Reading):
         )
         self.conversations = Conversations(self.store, self.engine, clock)
         self.memory = Memory(self.store, self.redactor.mask, clock)
+        self.triggers = self._with_triggers(triggers)
         self._background: list[asyncio.Task[None]] = []
         self.closing = False
 
@@ -134,6 +141,19 @@ class App(Reading):
             hooks_of=self._registry.hooks_of,
         )
 
+    def _with_triggers(self, specs: Iterable[TriggerSpec]) -> Triggers:
+        made = Triggers(
+            specs,
+            store=self.store,
+            start=self._start_triggered,
+            cancel=self._cancel_triggered,
+            clock=self._clock,
+            env=self.env,
+            mask=self.redactor.mask,
+        )
+        made.check(self.agents)
+        return made
+
     def add(self, agent: Agent[Any]) -> None:
         """Make an agent known.
 
@@ -152,6 +172,8 @@ class App(Reading):
             if self._retention.any:
                 keeping = keep_away(self.store, self._retention, self._clock)
                 self._background.append(asyncio.create_task(keeping, name="retention"))
+        if self._recover and self.triggers.specs:
+            self._background.append(asyncio.create_task(self.triggers.watch(), name="triggers"))
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -188,6 +210,7 @@ class App(Reading):
         on_busy: OnBusy = "reject",
         attachments: Iterable[Attachment] = (),
         by: str = "client",
+        origin: Origin | None = None,
     ) -> RunView:
         """Start a run.
 
@@ -207,8 +230,10 @@ class App(Reading):
             on_busy: What to do when a run of the conversation has not ended, see `Conversations.begin`.
             attachments: Files that the model can look into.
             by: Who starts it.
+            origin: The trigger that starts it, and its event; the run's id follows from them.
 
         Raises:
+            ConflictError: The run of this event exists.
             RequestError: `unknown_agent`, `invalid_message`, `invalid_payload`, `no_model`, `model_override`,
                 `invalid_limits`, `invalid_client_tools`, `plan_mode`, `invalid_conversation`, `invalid_user`,
                 `conversation_busy` (409), `invalid_attachments`, `attachments_too_large`.
@@ -218,12 +243,35 @@ class App(Reading):
         spec = with_hooks(with_client_tools(spec, client_tools, client), self._registry.hooks)
         name = choose_model(spec, model, self._default_model, known.model_object)
         answers, data = usable_model(name, self._performer.open), checked_payload(known, payload)
-        whose = {"user": user, "tenant": tenant, "conversation": conversation or ""}
-        state = new_run(spec, answers, data, client=client, **whose)
+        whose = {
+            "user": user,
+            "tenant": tenant,
+            "conversation": conversation or "",
+            "client": client,
+        }
+        state = new_run(spec, answers, data, whose, origin)
         task, given = checked_message(message, spec), checked_attachments(attachments, spec.limits)
         begin = self.conversations.begin
         await begin(state, task, by=by, metadata=metadata, on_busy=on_busy, given=given)
         return await self.get(state.id)
+
+    async def _start_triggered(
+        self, spec: TriggerSpec, task: dict[str, Any], origin: Origin
+    ) -> None:
+        asked: dict[str, Any] = {
+            **task,
+            "user": spec.user,
+            "tenant": spec.tenant,
+            "on_busy": spec.on_busy,
+        }
+        await self.start(spec.agent, by="trigger", origin=origin, **asked)
+
+    async def _cancel_triggered(self, run_id: str, reason: str) -> None:
+        try:
+            await self.cancel(run_id, reason=reason, by="trigger")
+        except RequestError as error:
+            if error.code != "unknown_run":
+                raise
 
     async def answer(
         self,

@@ -25,6 +25,7 @@ SEATS: Final = {
     "A3": "May it leave plan mode?",
     "A4": "When is a message heard that comes in between?",
     "A5": "Is a skill meant?",
+    "A6": "Does an event start a run?",
     "B3": "Which skills may be used?",
     "B4": "Which actions are there?",
     "B5": "How are attachments shown?",
@@ -98,6 +99,10 @@ def _said(label: str, value: Any) -> str:
 def _wish(data: Data) -> str:
     words = {"complete": "it claims to be done", "continue": "it goes on without a step"}
     return words.get(data["type"], f"next step {data['type']}")
+
+
+def _triggered(by: dict[str, str] | None) -> str:
+    return f"trigger {by['name']} ({by['kind']}), event {quoted(by['eventId'])}" if by else ""
 
 
 def _hash(data: Data) -> str:
@@ -186,10 +191,12 @@ _CLIENT_SEATS: Final = {"timed_out": "D5", "rejected": "D2"}
 
 RULES: Final[dict[str, Rule]] = {
     "run.created": Rule(
-        "A1",
+        lambda d: "A6" if d.get("trigger") else "A1",
         lambda d: f"{d['model'] or 'the model'} answers for {d['agent']}",
         lambda d: joined(
-            f"definition {d['specHash'][:HASH_CHARS]}", _said("task", d.get("message"))
+            _triggered(d.get("trigger")),
+            f"definition {d['specHash'][:HASH_CHARS]}",
+            _said("task", d.get("message")),
         ),
     ),
     "run.message_queued": Rule(

@@ -12,6 +12,7 @@ from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.effects import AskHuman
 from loopagent.core.events import Answer, ModeChanged, Settled
 from loopagent.core.jsonable import NotJsonError, to_jsonable
+from loopagent.core.origin import Origin
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import read_answer
 from loopagent.core.plan_state import Mode
@@ -64,19 +65,25 @@ def usable_model(name: str, open_model: Callable[[str], object]) -> str:
     return name
 
 
-def new_run(spec: AgentSpec, model: str, payload: Any, **whose: str) -> RunState:
+def new_run(
+    spec: AgentSpec,
+    model: str,
+    payload: Any,
+    whose: Mapping[str, str],
+    origin: Origin | None = None,
+) -> RunState:
     """A run before anything happened in it.
 
     Args:
         spec: Its pinned definition.
         model: `provider:model` that answers.
         payload: What it starts with.
-        **whose: `user`, `tenant`, `conversation` and `client` of `RunState`.
+        whose: `user`, `tenant`, `conversation` and `client` of `RunState`.
+        origin: The trigger that starts it, and its event.
     """
-    run_id = f"run_{token_hex(8)}"
-    return RunState(
-        id=run_id, root_id=run_id, spec=spec, model=model, payload=payload, **cast("Any", whose)
-    )
+    run_id = f"run_{token_hex(8)}" if origin is None else origin.run_id
+    about = {"spec": spec, "model": model, "payload": payload, "origin": origin}
+    return RunState(id=run_id, root_id=run_id, **cast("Any", {**about, **whose}))
 
 
 def with_limits(spec: AgentSpec, limits: dict[str, Any] | None) -> AgentSpec:

@@ -111,7 +111,7 @@ def event_schema() -> Schema:
             "path": {"type": "string", "description": "Where in the tree, stable across a replay."},
             "ts": {"type": "number", "description": "Seconds since the epoch."},
             "type": {"enum": sorted(name for name in FACT_TYPES if name)},
-            "decidedBy": {"enum": ["model", "engine", "human", "policy", "client"]},
+            "decidedBy": {"enum": ["model", "engine", "human", "policy", "client", "trigger"]},
             "data": {"type": "object"},
         },
         "required": ["runId", "type", "decidedBy", "data"],

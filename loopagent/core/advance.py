@@ -102,6 +102,7 @@ def _started(tx: Tx, event: Started) -> None:
         spec_hash=state.spec.digest(),
         model=state.model,
         message=event.message,
+        trigger=None if state.origin is None else state.origin.body(),
     )
     tx.fact(created, _by(event.by))
     for one in event.artifacts:
@@ -116,9 +117,9 @@ def _begin(tx: Tx, message: str, context: str, by: str) -> None:
     tx.fact(RunStarted())
     if context:
         tx.say("user", "context", context)
-    if tx.state.parent_id is None:
+    if tx.state.parent_id is None and tx.state.origin is None:
         hear(tx, "task", message, by=_by(by))
-    else:  # a parent's model wrote it, which must not pass for a person
+    else:  # a parent's model wrote it, or an event from outside, which must not pass for a person
         tx.say("user", "task", message)
     if not hooks.holds_run(tx, message):
         recall.ask(tx, message)
@@ -268,7 +269,7 @@ def _guard_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
 def _by(name: str) -> DecidedBy:
     return (
         cast("DecidedBy", name)
-        if name in {"model", "engine", "human", "policy", "client"}
+        if name in {"model", "engine", "human", "policy", "client", "trigger"}
         else "human"
     )
 

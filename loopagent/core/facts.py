@@ -14,7 +14,7 @@ from loopagent.core.json_values import copied
 from loopagent.core.values import value_object
 
 
-DecidedBy = Literal["model", "engine", "human", "policy", "client"]
+DecidedBy = Literal["model", "engine", "human", "policy", "client", "trigger"]
 
 
 @value_object(frozen=True, slots=True)
@@ -113,6 +113,8 @@ class RunCreated(FactData):
     """`provider:model` that will answer."""
     message: str
     """The task."""
+    trigger: dict[str, str] | None = None
+    """`{name, kind, eventId}` of the trigger that started it."""
 
 
 class RunStarted(FactData):

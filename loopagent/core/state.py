@@ -26,6 +26,7 @@ from loopagent.core.effects import (
     is_outside,
 )
 from loopagent.core.events import Delivery
+from loopagent.core.origin import Origin
 from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes, together
 from loopagent.core.plan_state import PlanState
@@ -206,6 +207,8 @@ class RunState:
     """The organisation of that user; users of different ones are never the same."""
     conversation: str = ""
     """Id of the user's conversation that the run continues; empty for none, and for the runs of sub-agents."""
+    origin: Origin | None = None
+    """The trigger that started the run, and its event; None when somebody did."""
     client: str = ""
     """Fingerprint of the client that alone may answer calls of client tools; empty: whoever may use the API."""
     status: Status = "running"

@@ -22,7 +22,7 @@ class EventView(View):
     ts: float
     """Seconds since the epoch."""
     type: str
-    decided_by: Literal["model", "engine", "human", "policy", "client"]
+    decided_by: Literal["model", "engine", "human", "policy", "client", "trigger"]
     data: dict[str, JsonValue]
 
 

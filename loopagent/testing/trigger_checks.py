@@ -107,14 +107,15 @@ async def check_same_deliveries(store: Store) -> None:
         _delivery("d", event_id="g", dedupe="i", at=CREATED_AT + 3, status="failed"),
         _delivery("x", event_id="e", dedupe="h", at=CREATED_AT + 4, trigger="other"),
     )
-    for wanted, found in (
+    cases: list[tuple[dict[str, Any], str | None]] = [
         ({"event_id": "e"}, "a"),
         ({"event_id": "g"}, None),
         ({"dedupe": "h"}, "c"),
         ({"dedupe": "h", "since": CREATED_AT + 2}, "c"),
         ({"dedupe": "h", "since": CREATED_AT + 2.5}, None),
         ({"event_id": "e", "dedupe": "h"}, "a"),
-    ):
+    ]
+    for wanted, found in cases:
         one = await store.delivered("t", **wanted)
         same(one.id if one else None, found, f"the delivery with {wanted}")
 

@@ -52,6 +52,7 @@ def test_the_public_names() -> None:
         "RequestError",
         "Result",
         "ToolAnswer",
+        "TriggerSpec",
         "action",
     ]
 
