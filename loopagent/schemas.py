@@ -16,6 +16,7 @@ from loopagent.core.protocol.base import Wire
 from loopagent.core.steps import STEP_TYPES
 from loopagent.scenario_spec import ScenarioSpec
 from loopagent.skill import SkillSection
+from loopagent.triggers.spec import TriggerSpec
 
 
 Schema = dict[str, Any]
@@ -158,6 +159,15 @@ def scenario_schema() -> Schema:
     return {"$schema": DRAFT, **schema}
 
 
+def trigger_schema() -> Schema:
+    """A trigger file, for editors."""
+    schema = TriggerSpec.model_json_schema(by_alias=True)
+    extra = {"apiVersion": {"const": "loopagent/v1"}, "kind": {"const": "Trigger"}}
+    schema["properties"] = {**extra, **schema["properties"]}
+    schema["required"] = [one for one in schema["required"] if one != "name"]  # as the file's
+    return {"$schema": DRAFT, **schema}
+
+
 def _strict(dialect: Any) -> Callable[[], Schema]:
     return lambda: generation_schema(dialect, step_types=sorted(STEP_TYPES))
 
@@ -173,6 +183,7 @@ def files() -> dict[str, Callable[[], Schema]]:
         "event.json": event_schema,
         "agent.json": agent_schema,
         "scenario.json": scenario_schema,
+        "trigger.json": trigger_schema,
         **{f"strict/{one}.json": _strict(one) for one in DIALECTS},
         **{f"steps/{name}.json": _step(name) for name in sorted(STEP_TYPES)},
     }

@@ -18,6 +18,7 @@ from loopagent.cli.memory import memory
 from loopagent.cli.output import out
 from loopagent.cli.session import Output, drive, run_async, terminal_answerer
 from loopagent.cli.skills import skills
+from loopagent.cli.triggers import triggers
 from loopagent.conversations import OnBusy
 from loopagent.core.agent_spec import Limits
 from loopagent.errors import ConfigError
@@ -35,6 +36,7 @@ cli.add_typer(manage.runs, name="runs")
 cli.add_typer(decide.requests, name="requests")
 cli.add_typer(conversations, name="conversations")
 cli.add_typer(memory, name="memory")
+cli.add_typer(triggers, name="triggers")
 cli.add_typer(tools.agents, name="agents")
 cli.add_typer(skills, name="skills")
 cli.add_typer(tools.schemas, name="schemas")
@@ -178,6 +180,7 @@ def open_app(
         hooks=project.hooks,
         base_dir=project.folder,
         recover=recover,
+        triggers=project.triggers.values(),
     )
     if serving:
         logs.set_up(mask=app.redactor.mask, level=settings.log_level, form=settings.log_format)

@@ -43,7 +43,8 @@ def lint(project: ProjectDir = Path()) -> None:
         err.print(f"warning: {warning}", markup=False)
     scenarios = load_scenarios(loaded)
     counts = f"{len(loaded.agents)} agent(s), {len(loaded.actions)} action(s), {len(loaded.skills)} skill(s)"
-    out.print(f"{counts}, {len(scenarios)} scenario(s): fine")
+    more = f"{len(scenarios)} scenario(s), {len(loaded.triggers)} trigger(s)"
+    out.print(f"{counts}, {more}: fine")
 
 
 @agents.command("prompt")

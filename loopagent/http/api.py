@@ -17,6 +17,7 @@ from loopagent.http import (
     routes_memory,
     routes_requests,
     routes_runs,
+    routes_triggers,
     routes_turns,
 )
 from loopagent.http.middleware import Guard, Idempotency
@@ -67,6 +68,7 @@ def create_api(
         redoc_url=None,
     )
     api.state.app = app
+    api.state.token = token
     problems.install(api)
     for routes in (
         routes_runs,
@@ -76,6 +78,7 @@ def create_api(
         routes_client_tools,
         routes_conversations,
         routes_memory,
+        routes_triggers,
         routes_agents,
     ):
         api.include_router(routes.router, prefix="/api/v1")

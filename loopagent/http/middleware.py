@@ -21,6 +21,7 @@ from loopagent.ports import RememberedAnswer
 MAX_KEY_CHARS = 255
 SERVER_ERROR = 500
 OPEN_PATHS = ("/healthz", "/readyz")
+WEBHOOK = re.compile(r"/api/v1/triggers/[^/]+")
 
 
 class Guard:
@@ -58,10 +59,8 @@ class Guard:
 
     def _refused(self, scope: Scope) -> RequestError | None:
         given = _header(scope, b"authorization") or ""
-        wanted = f"Bearer {self._token}"
-        if self._token is not None and not hmac.compare_digest(given.encode(), wanted.encode()):
-            text = "Send the server's token as `Authorization: Bearer …`."
-            return RequestError("unauthorized", text, status=401)
+        if not _has_own_access(scope) and (refused := token_refused(self._token, given)):
+            return refused
         length = _header(scope, b"content-length") or "0"
         if length.isdigit() and int(length) > self._most(scope):
             return self._too_large(scope)
@@ -105,11 +104,19 @@ class _Started:
         await self._send(message)
 
 
+def token_refused(token: str | None, given: str) -> RequestError | None:
+    """Why an `Authorization` header does not open the API; None when it does, or when there is no token."""
+    if token is None or hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        return None
+    text = "Send the server's token as `Authorization: Bearer …`."
+    return RequestError("unauthorized", text, status=401)
+
+
 class Idempotency:
     """Honours `Idempotency-Key` on every POST: the same key and body get the first answer again.
 
     Answers are kept in the store, so this holds across restarts. A key that comes with another body is refused.
-    Streams are not kept: their routes look the run up themselves.
+    Streams are not kept: their routes look the run up themselves. Nor are calls of webhooks: events have ids.
     """
 
     def __init__(self, app: ASGIApp, *, host: App) -> None:
@@ -120,7 +127,7 @@ class Idempotency:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer from memory, or pass the call on and remember the answer."""
         key = _header(scope, b"idempotency-key") if scope["type"] == "http" else None
-        if key is None or scope["method"] != "POST" or scope["path"].endswith("/stream"):
+        if key is None or not _is_kept(scope):
             await self._app(scope, receive, send)
             return
         if not key.strip() or len(key) > MAX_KEY_CHARS:
@@ -162,6 +169,17 @@ class Idempotency:
         headers.append((b"idempotency-replayed", b"true"))
         await send({"type": "http.response.start", "status": kept.status, "headers": headers})
         await send({"type": "http.response.body", "body": kept.body.encode()})
+
+
+def _is_kept(scope: Scope) -> bool:
+    path: str = scope["path"]
+    return scope["method"] == "POST" and not path.endswith("/stream") and not _has_own_access(scope)
+
+
+def _has_own_access(scope: Scope) -> bool:
+    """Whether this is a call of a webhook, which itself says who may make it."""
+    path: str = scope["path"]
+    return scope["method"] == "POST" and WEBHOOK.fullmatch(path) is not None
 
 
 class _Capture:

@@ -27,8 +27,10 @@ from loopagent.project.agents import read_agents
 from loopagent.project.files import Files, Loc, explain
 from loopagent.project.lock import Lock, read_lock, warn_of_skills
 from loopagent.project.skills import read_skills
+from loopagent.project.triggers import read_triggers
 from loopagent.settings import Settings
 from loopagent.skill import Skill
+from loopagent.triggers.spec import TriggerSpec
 
 
 MAX_FILE_BYTES: Final = 500_000
@@ -51,6 +53,7 @@ class Project:
         hooks: Functions around the runs of all agents, in the order of their files' names.
         skills: Skills by name.
         lock: What was reviewed of them.
+        triggers: Triggers by name.
         instructions: Texts for all agents, in the order of their files' names.
         settings: What `loopagent.toml` and the environment say.
         warnings: What works, but perhaps not as meant, as `file:line:column: path: what`.
@@ -62,6 +65,7 @@ class Project:
     hooks: tuple[Hook, ...] = ()
     skills: dict[str, Skill] = field(default_factory=dict[str, Skill])
     lock: Lock = field(default_factory=Lock)
+    triggers: dict[str, TriggerSpec] = field(default_factory=dict[str, TriggerSpec])
     instructions: tuple[str, ...] = ()
     settings: Settings = field(default_factory=Settings)
     warnings: list[str] = field(default_factory=list[str])
@@ -95,6 +99,7 @@ def load_project(
         files, project.actions, project.lock.hashes, project.settings.skills
     )
     project.agents = read_agents(files, project.actions, project.skills, project.instructions)
+    project.triggers = read_triggers(files, project.agents)
     warn_of_skills(files, project.skills, project.lock, project.agents)
     project.warnings = files.warnings
     if files.problems:
