@@ -2,6 +2,9 @@
 
 Event names are dotted (`effect.complete`), fields are words and numbers (`run_id`, `effect_id`, `turn`). The records
 go through the standard library, so a host decides where they end up; `set_up` is for processes that have no host.
+
+What is written while an effect is performed says of which run, turn and effect it is, also what an action or another
+library writes; and in which trace it stands, while one is recorded.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TextIO
 
@@ -17,6 +21,33 @@ from typing import Any, Final, Literal, TextIO
 NAME: Final = "loopagent"
 LogFormat = Literal["auto", "json", "plain"]
 LEVELS: Final = ("debug", "info", "warning", "error")
+
+
+_EFFECT: ContextVar[tuple[str, str] | None] = ContextVar("effect", default=None)
+
+
+def performing(run_id: str, effect_id: str) -> None:
+    """Say which effect this task performs from now on; tasks and threads that it starts take that over."""
+    _EFFECT.set((run_id, effect_id))
+
+
+def place(run_id: object = None) -> dict[str, Any]:
+    """Where this task stands: run, turn and effect, and the trace that is recorded.
+
+    Args:
+        run_id: The run that is spoken of, if it is known; the effect of another run is not named then.
+    """
+    found: dict[str, Any] = {}
+    effect = _EFFECT.get()
+    if effect is not None and run_id in (None, effect[0]):
+        turn = effect[1].partition(":")[0]
+        found = {"run_id": effect[0], "turn": int(turn) if turn.isdecimal() else None}
+        found["effect_id"] = effect[1]
+    api = sys.modules.get("opentelemetry.trace")  # nobody records a trace without it
+    span = None if api is None else api.get_current_span().get_span_context()
+    if span is not None and span.is_valid:
+        found |= {"trace_id": f"{span.trace_id:032x}", "span_id": f"{span.span_id:016x}"}
+    return found
 
 
 class Log:
@@ -59,6 +90,7 @@ class Log:
         error: BaseException | None = None,
     ) -> None:
         if self.hears(level):
+            fields = {**place(fields.get("run_id")), **fields}
             said = " ".join([event, *(f"{key}={_plain(one)}" for key, one in fields.items())])
             extra = {"event": event, "fields": fields}
             self._logger.log(level, "%s", said, exc_info=error, extra=extra)
@@ -88,12 +120,17 @@ class _Formatter(logging.Formatter):
         return self._mask(line)
 
     def _text(self, record: logging.LogRecord) -> str:
-        head = f"{_time(record)} {record.levelname.lower():<7} {record.getMessage()}"
+        here = (
+            ""
+            if hasattr(record, "fields")
+            else "".join(f" {key}={_plain(one)}" for key, one in place().items())
+        )
+        head = f"{_time(record)} {record.levelname.lower():<7} {record.getMessage()}{here}"
         trace = self._trace(record)
         return f"{head}\n{trace}" if trace else head
 
     def _json(self, record: logging.LogRecord) -> str:
-        fields: dict[str, Any] = getattr(record, "fields", {})
+        fields: dict[str, Any] = getattr(record, "fields", None) or place()
         made = {
             "time": _time(record),
             "level": record.levelname.lower(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -9,7 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from loopagent import logs
+from loopagent import Agent, App, action, logs
+from loopagent.models.scripted import ScriptedModel
 from loopagent.redaction import Redactor
 
 
@@ -81,3 +83,49 @@ def test_what_looks_like_a_format_is_only_text() -> None:
     stream = written("plain")
     logs.log.info("100%s", value="%d")
     assert "100%s value=%d" in stream.getvalue()
+
+
+@action(effects="read")
+async def talk() -> str:
+    """Write to another log."""
+    logging.getLogger("some.library").warning("It rains")
+    await asyncio.to_thread(logging.getLogger("some.library").warning, "It pours")
+    return "said"
+
+
+@pytest.mark.anyio
+async def test_every_record_of_an_effect_says_of_which() -> None:
+    stream = written("json")
+    call = {"type": "Actions", "actions": [{"name": "talk", "params": {}}]}
+    replies = [
+        {"taskComplete": False, "nextStep": call},
+        {"taskComplete": True, "message": "Done."},
+    ]
+    async with App(
+        agents=[Agent("a", model=ScriptedModel(replies), actions=[talk])], env={}
+    ) as app:
+        run = await app.start("a", "Go.")
+        await app.wait(run.id)
+    lines = [json.loads(one) for one in stream.getvalue().splitlines()]
+    ours = {"run_id": run.id, "turn": 1}
+    for one in lines:
+        assert one["run_id"] == run.id
+        assert one["turn"] in (1, 2)
+        assert one["effect_id"].startswith(f"{one['turn']}:")
+    heard = [one for one in lines if one["logger"] == "some.library"]
+    assert [one["event"] for one in heard] == ["It rains", "It pours"]
+    assert all(one.items() >= ours.items() for one in heard)
+
+
+def test_another_run_is_not_taken_for_the_effect() -> None:
+    async def inside() -> None:
+        logs.performing("run_1", "3:action.0")
+        logs.log.info("x", run_id="run_2")
+        logs.log.info("y")
+        logging.getLogger("library").warning("z")
+
+    stream = written("plain")
+    asyncio.run(inside())
+    ends = [one.split(" ", 2)[2].strip() for one in stream.getvalue().splitlines()]
+    at = "run_id=run_1 turn=3 effect_id=3:action.0"
+    assert ends == ["x run_id=run_2", f"y {at}", f"z {at}"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loopagent.core.effects import Effect, RunAction
 from loopagent.core.events import Event, Reported, Settled
 from loopagent.core.outcome import INTERRUPTED, Outcome
-from loopagent.logs import log
+from loopagent.logs import log, performing
 
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def event_of(effect_id: str, outcome: Outcome | None, at: float) -> Event:
 
 
 def log_start(live: Live, effect: Effect) -> None:
-    """Note in the process's log that an effect is performed."""
+    """Note in the process's log that an effect is performed; what else is written meanwhile is told to be about it."""
+    performing(live.run_id, effect.id)
     if log.hears(logging.DEBUG):
         log.debug("effect.started", **_named(live, effect))
 
