@@ -170,6 +170,12 @@ def _yes_or_no(text: str) -> bool:
     ]
 
 
+def _proxy(text: str) -> str:
+    from loopagent.egress.policy import checked_proxy  # noqa: PLC0415 - lazy
+
+    return checked_proxy(text)
+
+
 def _json_mode(text: str) -> str:
     return {one: one for one in JSON_MODES}[text.lower()]
 
@@ -194,6 +200,7 @@ SETTINGS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     ),
     "max_tokens": ("LOOPAGENT_MODEL_MAX_TOKENS", _whole, "a whole number of tokens above 0"),
     "finish_required": ("LOOPAGENT_MODEL_FINISH_REQUIRED", _yes_or_no, "true or false"),
+    "proxy": ("LOOPAGENT_MODEL_PROXY", _proxy, "http://HOST:PORT"),
     "json_mode": ("LOOPAGENT_MODEL_JSON_MODE", _json_mode, f"one of {', '.join(JSON_MODES)}"),
 }
 """Settings of the adapters by their Python names: environment variable, how it is read, what it must be."""
@@ -203,6 +210,7 @@ _HTTP = (
     "first_token_seconds",
     "wait_seconds",
     "max_reply_bytes",
+    "proxy",
 )
 
 

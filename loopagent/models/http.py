@@ -8,13 +8,20 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx2
 
+from loopagent.egress import (
+    EgressDeniedError,
+    GuardedClient,
+    TooLongError,
+    decoded,
+    operator_policy,
+)
 from loopagent.errors import ConfigError, ModelError, ModelErrorKind
 from loopagent.models.faults import complaint_of, fault, kind_of, retry_after_seconds
 from loopagent.models.values import joined, split_half
@@ -52,6 +59,7 @@ class HttpSettings:
     `wait_seconds`: longest silence when the reply comes in one piece.
     `drain_seconds`: how long the rest of a stream (usage, end mark) is waited for once the reply is
     complete.
+    `proxy`: address of a proxy; those that the environment names for other programs are not used.
     """
 
     connect_seconds: float = 5.0
@@ -60,6 +68,7 @@ class HttpSettings:
     wait_seconds: float = 600.0
     drain_seconds: float = 5.0
     max_reply_bytes: int = 4 * 1024 * 1024
+    proxy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +195,8 @@ class Wire:
         self._headers = {**headers, "accept-encoding": "identity", "user-agent": "loopagent"}
         self._secrets = tuple(one for one in secrets if one)
         self._settings = settings or HttpSettings()
-        self._client: httpx2.AsyncClient | None = None
+        self._policy = operator_policy(url, proxy=self._settings.proxy)
+        self._client: GuardedClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def error(self, kind: ModelErrorKind, detail: str = "", **more: Any) -> ModelError:
@@ -217,6 +227,8 @@ class Wire:
         except ModelError as error:
             self._blame(error, collector)
             raise
+        except EgressDeniedError as cause:
+            raise self.error("config", f"{cause}: {cause.reason}") from cause
         except (httpx2.HTTPError, httpx2.InvalidURL) as cause:
             kind = _kind_of_exception(cause)
             failure = self.error(kind, f"{type(cause).__name__} {cause}".strip())
@@ -254,26 +266,20 @@ class Wire:
         first_ms = None if first is None else (first - started) * 1000.0
         return Arrival(request_id, first_ms, (time.perf_counter() - started) * 1000.0)
 
-    def _open(self) -> httpx2.AsyncClient:
+    def _open(self) -> GuardedClient:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
-            limits = httpx2.Limits(max_connections=None, max_keepalive_connections=50)
             headers = {**self._headers, "content-type": "application/json"}
-            self._client = httpx2.AsyncClient(
-                headers=headers, limits=limits, follow_redirects=False
-            )
+            self._client = GuardedClient(self._policy, headers=headers)
             self._loop = loop
         return self._client
 
     async def _refused(self, answer: httpx2.Response) -> ModelError:
         body = bytearray()
-        try:
-            async for piece in answer.aiter_bytes():
-                body += piece
-                if len(body) >= MAX_ERROR_BYTES:
-                    break
-        except httpx2.HTTPError:
-            pass  # the status says enough
+        with suppress(httpx2.HTTPError, TooLongError):  # what came, and the status, say enough
+            async with aclosing(decoded(answer, MAX_ERROR_BYTES)) as pieces:
+                async for piece in pieces:
+                    body += piece
         complaint = complaint_of(bytes(body[:MAX_ERROR_BYTES]))
         status = answer.status_code
         wait = retry_after_seconds(answer.headers, now=self._clock())
@@ -282,14 +288,13 @@ class Wire:
         )
 
     async def _pieces(self, answer: httpx2.Response) -> AsyncGenerator[bytes, None]:
-        size = 0
-        async for piece in answer.aiter_bytes():
-            size += len(piece)
-            if size > self._settings.max_reply_bytes:
-                raise self.error(
-                    "bad_response", f"longer than {self._settings.max_reply_bytes} bytes"
-                )
-            yield piece
+        most = self._settings.max_reply_bytes
+        try:
+            async with aclosing(decoded(answer, most)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except TooLongError as cause:
+            raise self.error("bad_response", f"longer than {most} bytes") from cause
 
     async def _json(self, answer: httpx2.Response) -> Any:
         body = b"".join([piece async for piece in self._pieces(answer)])

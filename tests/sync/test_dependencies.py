@@ -25,6 +25,7 @@ COMES_WITH = {
     "pydantic-core": "pydantic",
     "starlette": "fastapi",
     "anyio": "httpx2",
+    "httpcore2": "httpx2",
 }
 """Distributions that a declared one is built on: their modules may be imported too."""
 
