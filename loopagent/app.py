@@ -72,6 +72,7 @@ class App(Reading):
         secrets: Environment variables, beside the well-known ones, whose values are masked wherever they turn up.
         retention: How long ended runs and their logs are kept; default: for ever.
         hooks: Functions that are asked around the runs of every agent, see `loopagent.hooks`.
+        secret_values: Further values that are masked.
         clock: Seconds since the epoch; tests give their own.
         recover: Whether to take up runs that an earlier process left in the middle, and to do what triggers are due.
         triggers: What starts runs by itself: schedules and webhooks.
@@ -90,6 +91,7 @@ class App(Reading):
         secrets: Iterable[str] = (),
         retention: Retention | None = None,
         hooks: Iterable[Hook] = (),
+        secret_values: Iterable[str] = (),
         clock: Callable[[], float] = time.time,
         recover: bool = True,
         triggers: Iterable[TriggerSpec] = (),
@@ -105,7 +107,7 @@ class App(Reading):
         self.bus = Bus()
         triggers = tuple(triggers)
         hidden = [*secrets, *(name for one in triggers for name in one.secret_names)]
-        self.redactor = Redactor(secrets_of(self.env, hidden))
+        self.redactor = Redactor([*secrets_of(self.env, hidden), *secret_values])
         self._invoker = Invoker(mask=self.redactor.mask)
         self._performer = self._make_performer(retry, structured)
         self.system = self._performer.system

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
@@ -23,6 +24,7 @@ MAX_NODES: Final = 100_000
 """Values in a text, those of repeated aliases included."""
 MAX_DEPTH: Final = 60
 """Levels of nesting."""
+_T = TypeVar("_T")
 Loc = tuple[int | str, ...]
 """Keys and positions from the outside in."""
 
@@ -88,6 +90,39 @@ def read_document(text: str, path: Path) -> Document:
     return Document(path, cast("dict[str, Any]", value), reader.positions)
 
 
+def read_documents(text: str, path: Path) -> list[Document]:
+    """Read a YAML text with one or more documents, each an object; empty ones are left out.
+
+    Args:
+        text: The text.
+        path: Where it comes from, for complaints; a name that ends in `.json` must hold one JSON object.
+
+    Raises:
+        DocumentError: One cannot be read, a key stands twice, it is too large, or there is none.
+    """
+    nodes = _parse_all(text, path)
+    if path.suffix.lower() == ".json" or not any(isinstance(one, MappingNode) for one in nodes):
+        return [read_document(text, path)]
+    made: list[Document] = []
+    problems: list[str] = []
+    for node in nodes:
+        if isinstance(node, ScalarNode) and not _content(node):
+            continue
+        reader = _Reader(path)
+        try:
+            if not isinstance(node, MappingNode):
+                line, column = _position(node)
+                raise DocumentError(f"{path}:{line}:{column}: (file): a document is no object")  # noqa: TRY301
+            value = cast("dict[str, Any]", reader.read(node))
+        except DocumentError as error:
+            problems += error.problems
+            continue
+        made.append(Document(path, value, reader.positions))
+    if problems:
+        raise DocumentError(*problems)
+    return made
+
+
 def read_list(text: str, path: Path) -> list[tuple[tuple[int, int], Any]]:
     """Read a YAML or JSON text whose root is a list: each item's line and column (from 1), and its data.
 
@@ -107,12 +142,20 @@ def read_list(text: str, path: Path) -> list[tuple[tuple[int, int], Any]]:
 
 
 def _parse(text: str, path: Path) -> Node | None:
-    """The node tree of a text."""
+    """The node tree of a text with one document."""
     if path.suffix.lower() == ".json":
         _check_json(text, path)
+    return _composed(text, path, lambda reader: cast("Node | None", reader.compose(text)))
+
+
+def _parse_all(text: str, path: Path) -> list[Node]:
+    """The node trees of all documents of a text."""
+    return _composed(text, path, lambda reader: list(reader.compose_all(text)))
+
+
+def _composed(text: str, path: Path, compose: Callable[[Any], _T]) -> _T:
     try:
-        reader: Any = YAML(typ="rt", pure=True)
-        return cast("Node | None", reader.compose(text))
+        return compose(YAML(typ="rt", pure=True))
     except MarkedYAMLError as error:
         raw = cast("Any", error)
         line, column = _place(raw.problem_mark or raw.context_mark)

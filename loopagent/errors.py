@@ -74,12 +74,21 @@ class ActionError(EffectError):
         code: Stable word, for example `not_found`.
         fatal: True when no later call can work (missing credential, wrong configuration): the action is
             locked for the rest of the run.
+        may_have_run: Whether it may have taken effect although it failed.
     """
 
-    def __init__(self, message: str, *, code: str = "failed", fatal: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "failed",
+        fatal: bool = False,
+        may_have_run: bool = False,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.fatal = fatal
+        self.may_have_run = may_have_run
 
 
 ModelErrorKind = Literal[

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, cast
 
+from loopagent.actions.format import ActionFile
 from loopagent.core.agent_spec import AgentSpec, SubAgentEntry
 from loopagent.core.dialects import DIALECTS, generation_schema
 from loopagent.core.envelope import LoopAgentResponse
@@ -151,6 +152,11 @@ def agent_schema() -> Schema:
     return {"$schema": DRAFT, **schema}
 
 
+def action_schema() -> Schema:
+    """An action file, for editors."""
+    return {"$schema": DRAFT, **ActionFile.model_json_schema(by_alias=True)}
+
+
 def scenario_schema() -> Schema:
     """A scenario file, for editors."""
     schema = ScenarioSpec.model_json_schema(by_alias=True)
@@ -182,6 +188,7 @@ def files() -> dict[str, Callable[[], Schema]]:
         "loop_agent_response.json": reply_schema,
         "event.json": event_schema,
         "agent.json": agent_schema,
+        "action.json": action_schema,
         "scenario.json": scenario_schema,
         "trigger.json": trigger_schema,
         **{f"strict/{one}.json": _strict(one) for one in DIALECTS},

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
+from loopagent.actions.secrets import Credential
 from loopagent.core.spec import Spec
+from loopagent.egress.policy import EgressSettings
 from loopagent.runtime.retention import Retention
 from loopagent.skill import SkillLimits
 
@@ -30,7 +32,14 @@ class Settings(Spec):
     log_format: Literal["auto", "json", "plain"] = "auto"
     """How `serve` logs: `auto` is plain in a terminal and JSON elsewhere."""
 
-    @field_validator("secrets", mode="before")
+    egress: EgressSettings = EgressSettings()
+    """Where low-code actions may call."""
+    credentials: dict[str, Credential] = Field(default_factory=dict[str, Credential])
+    """Secrets of low-code actions, by the name that they use."""
+    allowed_modules: tuple[str, ...] = ()
+    """Modules, with all below them, whose functions may be low-code actions."""
+
+    @field_validator("secrets", "allowed_modules", mode="before")
     @classmethod
     def _names(cls, value: Any) -> Any:
         """The environment has one text for all names."""

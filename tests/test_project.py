@@ -206,11 +206,11 @@ def test_the_environment_of_the_process_counts_when_none_is_given(tmp_path: Path
         ("\nmodle = 'x'", "loopagent.toml:2:1: modle: unknown key; did you mean model?"),
         (
             "\n\n  zzz = 1",
-            "loopagent.toml:3:3: zzz: unknown key (known: db, logFormat, logLevel, model, secrets, skills, structured)",
+            "loopagent.toml:3:3: zzz: unknown key (known: allowedModules, credentials, db, egress, logFormat, logLevel, model, secrets, skills, structured)",
         ),
         (
             "[table]\nx = 1",
-            "loopagent.toml:1:2: table: unknown key (known: db, logFormat, logLevel, model, secrets, skills, structured)",
+            "loopagent.toml:1:2: table: unknown key (known: allowedModules, credentials, db, egress, logFormat, logLevel, model, secrets, skills, structured)",
         ),
         ("db = 5", "loopagent.toml:1:1: db: expected text, got number 5"),
         ("'mod l' = 5", 'loopagent.toml:1:1: ["mod l"]: unknown key; did you mean model?'),
@@ -520,13 +520,6 @@ def test_two_actions_of_one_name(tmp_path: Path) -> None:
         "actions/b.py:9:1: mail.send: another action is named mail.send too",
     ]
     assert "actions/a.py:4" in found[0]
-
-
-def test_low_code_actions_are_refused_not_ignored(tmp_path: Path) -> None:
-    (problem,) = complaints(made(tmp_path, **{"actions/x.action.yaml": "name: x"}))
-    assert problem.startswith(
-        "actions/x.action.yaml:1:1: (file): low-code actions are not supported"
-    )
 
 
 def test_client_tools_are_names_or_whole_definitions(tmp_path: Path) -> None:

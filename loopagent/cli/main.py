@@ -178,6 +178,7 @@ def open_app(
         secrets=settings.secrets,
         retention=settings.retention,
         hooks=project.hooks,
+        secret_values=project.secret_values,
         base_dir=project.folder,
         recover=recover,
         triggers=project.triggers.values(),

@@ -84,6 +84,8 @@ class ActionSpec(CallSpec):
     """Calls of this action never run side by side."""
     max_calls: int | None = Field(default=None, ge=1)
     """Calls allowed in one run."""
+    max_result_chars: int | None = Field(default=None, ge=100)
+    """A longer result, as JSON, is kept under a handle and shown in short; never more than the agent's own limit."""
     on_unknown: Literal["report", "ask"] = "report"
     """After a crash in the middle of a call that may not be repeated: tell the model, or ask a person."""
 

@@ -23,7 +23,7 @@ METADATA_NAMES: Final = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data"}
 )
 """Names under which clouds hand out credentials."""
-LOCAL_SUFFIXES: Final = ("localhost", "local", "internal", "home.arpa", "localdomain")
+LOCAL_SUFFIXES: Final = ("localhost", "local", "internal", "localdomain", "arpa")
 """Names that lead inside wherever they are resolved."""
 
 
@@ -199,13 +199,21 @@ class EgressPolicy:
     def _leads_inside(self, name: str) -> bool:
         if name in METADATA_NAMES:
             return True
-        local = name.rpartition(".")[2] in LOCAL_SUFFIXES or name.endswith(".home.arpa")
-        return local and not self.networks
+        return name.rpartition(".")[2] in LOCAL_SUFFIXES and not self.networks
 
 
 def plain_host(host: str) -> str:
     """A host as it is compared: lower case, without a final dot or brackets."""
     return host.lower().rstrip(".").removeprefix("[").removesuffix("]")
+
+
+def is_local_host(host: str) -> bool:
+    """Whether a host is on this machine or network by its very name or address."""
+    plain = plain_host(host)
+    address = parse_address(plain)
+    if address is not None:
+        return is_inside(address)
+    return plain.rpartition(".")[2] in LOCAL_SUFFIXES
 
 
 def matches(host: str, patterns: Iterable[str]) -> bool:

@@ -179,7 +179,7 @@ class _AgentFile:
                 self._complain(("actions", index), f"{name} is listed twice")
             elif name in self._actions:
                 specs[name] = self._actions[name].spec
-            else:
+            elif name not in self._files.broken_actions:
                 self._complain(
                     ("actions", index), f"there is no action {name!r}{_hint(name, self._actions)}"
                 )

@@ -33,6 +33,8 @@ class Files:
         self.folder = folder
         self.problems: list[str] = []
         self.warnings: list[str] = []
+        self.broken_actions: set[str] = set()
+        """Names of actions that have complaints of their own: no need to say that they are missing."""
         self._max_bytes = max_bytes
 
     def listed(self, *patterns: str) -> list[Path]:

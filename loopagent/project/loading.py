@@ -19,10 +19,13 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 
 from loopagent.action import Action
+from loopagent.actions.means import Means
+from loopagent.actions.secrets import Credentials
 from loopagent.agent import Agent
 from loopagent.core.names import closest
 from loopagent.errors import ConfigError
 from loopagent.hooks import Hook
+from loopagent.project.action_files import means_of, read_action_files, warn_of_deprecated
 from loopagent.project.agents import read_agents
 from loopagent.project.files import Files, Loc, explain
 from loopagent.project.lock import Lock, read_lock, warn_of_skills
@@ -56,6 +59,7 @@ class Project:
         triggers: Triggers by name.
         instructions: Texts for all agents, in the order of their files' names.
         settings: What `loopagent.toml` and the environment say.
+        means: What its low-code actions may use.
         warnings: What works, but perhaps not as meant, as `file:line:column: path: what`.
     """
 
@@ -68,7 +72,18 @@ class Project:
     triggers: dict[str, TriggerSpec] = field(default_factory=dict[str, TriggerSpec])
     instructions: tuple[str, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    means: Means = field(default_factory=Means, repr=False)
     warnings: list[str] = field(default_factory=list[str])
+
+    @property
+    def secret_values(self) -> list[str]:
+        """Values of the secrets of its actions, to be masked.
+
+        Raises:
+            ConfigError: One is too short to be masked.
+        """
+        store = self.means.secrets
+        return store.values() if isinstance(store, Credentials) else []
 
 
 def load_project(
@@ -90,8 +105,10 @@ def load_project(
         )
     files = Files(folder, max_file_bytes)
     project = Project(folder)
-    project.settings = _settings(files, os.environ if env is None else env)
-    project.actions = _actions(files)
+    surroundings = os.environ if env is None else env
+    project.settings = _settings(files, surroundings)
+    project.means = means_of(project.settings, surroundings, folder)
+    project.actions = read_action_files(files, project.settings, project.means, _actions(files))
     project.hooks = _hooks(files)
     project.instructions = _instructions(files)
     project.lock = read_lock(files)
@@ -100,6 +117,7 @@ def load_project(
     )
     project.agents = read_agents(files, project.actions, project.skills, project.instructions)
     project.triggers = read_triggers(files, project.agents)
+    warn_of_deprecated(files, project.agents)
     warn_of_skills(files, project.skills, project.lock, project.agents)
     project.warnings = files.warnings
     if files.problems:
@@ -171,12 +189,6 @@ def _toml_position(text: str, loc: Loc) -> tuple[int, int]:
 
 
 def _actions(files: Files) -> dict[str, Action[..., Any]]:
-    for path in files.listed(
-        "actions/*.action.yaml", "actions/*.action.yml", "actions/*.action.json"
-    ):
-        files.complain(
-            path, "low-code actions are not supported by this version of loopagent; remove it"
-        )
     found: dict[str, Action[..., Any]] = {}
     for path in files.listed("actions/*.py"):
         module = _imported(files, path)

@@ -326,7 +326,12 @@ class Invoker:
     def _failed(self, error: BaseException) -> Outcome:
         """An exception as an outcome: its message, never its stack trace."""
         if isinstance(error, ActionError):
-            return self._failure(error.code, said(error) or error.code, fatal=error.fatal)
+            return self._failure(
+                error.code,
+                said(error) or error.code,
+                fatal=error.fatal,
+                may_have_run=error.may_have_run,
+            )
         return self._failure("exception", described(error))
 
     def _failure(

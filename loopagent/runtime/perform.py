@@ -209,7 +209,11 @@ class Performer:
     async def _run_action(self, live: Live, effect: RunAction, report: Report) -> Outcome:
         del report
         outcome = await self._hooking.after_action(live, effect, await self._invoke(live, effect))
-        return outcome if effect.whole else await self._shortened(live, effect.id, outcome)
+        if effect.whole:
+            return outcome
+        action = self._action_of(live.state.spec.name, effect.action)
+        most = None if action is None else action.spec.max_result_chars
+        return await self._shortened(live, effect.id, outcome, most=most)
 
     async def _invoke(self, live: Live, effect: RunAction) -> Outcome:
         state = live.state
@@ -251,10 +255,17 @@ class Performer:
         self._bus.publish(live.run_id, [shown], live.state.root_id)
 
     async def _shortened(
-        self, live: Live, effect_id: str, outcome: Outcome, *, always: bool = False
+        self,
+        live: Live,
+        effect_id: str,
+        outcome: Outcome,
+        *,
+        always: bool = False,
+        most: int | None = None,
     ) -> Outcome:
         """The outcome, with a result over the cap kept in the store and replaced by head, tail and size."""
-        cap_chars = live.state.spec.limits.max_result_chars
+        cap = live.state.spec.limits.max_result_chars
+        cap_chars = cap if most is None else min(cap, most)
         return await kept(self._store, live.run_id, effect_id, outcome, cap_chars, always=always)
 
     async def _read_message(self, live: Live, effect: ReadMessage, report: Report) -> Outcome:

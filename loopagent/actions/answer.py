@@ -1,0 +1,115 @@
+"""Answers of servers as JSON: parsed where they are data, text where they are text, null where they are empty."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from loopagent.core.strict import finite, too_deep
+
+
+if TYPE_CHECKING:
+    from loopagent.egress import Answer
+
+MAX_LEVELS: Final = 100
+"""Nested deeper, a body is taken as text."""
+MAX_SAID_CHARS: Final = 1_000
+"""How much of an answer that means an error is told."""
+_LINES: Final = frozenset({"application/x-ndjson", "application/jsonl", "application/json-lines"})
+_TEXTUAL: Final = re.compile(
+    r"text/.*|.*[/+](json|xml|yaml|javascript|csv|x-www-form-urlencoded|graphql)"
+)
+_TAG: Final = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+
+
+def view(answer: Answer) -> dict[str, Any]:
+    """An answer as expressions see it: `status`, `headers` with lower-case names, `body`."""
+    headers = {name.lower(): value for name, value in answer.headers.items()}
+    return {"status": answer.status, "headers": headers, "body": body_of(answer)}
+
+
+def body_of(answer: Answer) -> Any:
+    """The body by its type; a text that is plainly JSON is parsed, whatever it says it is."""
+    if not answer.body:
+        return None
+    kind, charset = media_type(answer)
+    if not _is_text(kind, answer.body):
+        return {"contentType": kind, "bytes": len(answer.body)}
+    text = _decoded(answer.body, charset)
+    if kind in _LINES:
+        return _lines(text)
+    found = _parsed(text) if _may_be_json(kind, text) else _NOT_JSON
+    if found is not _NOT_JSON:
+        return found
+    return text if text.strip() else None
+
+
+def media_type(answer: Answer) -> tuple[str, str]:
+    """The media type in lower case, and the charset; empty where the answer does not say."""
+    kind, _, rest = answer.headers.get("content-type", "").partition(";")
+    charset = re.search(r"charset\s*=\s*\"?([\w.:-]+)", rest, re.IGNORECASE)
+    return kind.strip().lower(), charset[1] if charset else ""
+
+
+def said(answer: dict[str, Any], kind: str) -> str:
+    """What an answer that means an error says, in short: its type, and the useful part of its body."""
+    body = answer["body"]
+    if body is None:
+        return f"status {answer['status']}, without a body"
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+    if isinstance(body, str) and "html" in kind:
+        text = _TAG.sub(" ", text)
+    text = " ".join(text.split())
+    if len(text) > MAX_SAID_CHARS:
+        text = f"{text[:MAX_SAID_CHARS]}…"
+    return f"status {answer['status']} ({kind or 'no type'}): {text}"
+
+
+_NOT_JSON: Final = object()
+
+
+def _is_text(kind: str, body: bytes) -> bool:
+    if kind and not _TEXTUAL.fullmatch(kind):
+        return body[:1] in {b"{", b"["} and b"\0" not in body
+    return b"\0" not in body or body[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}
+
+
+def _may_be_json(kind: str, text: str) -> bool:
+    return kind.endswith(("/json", "+json")) or text.lstrip()[:1] in {"{", "["}
+
+
+def _decoded(body: bytes, charset: str) -> str:
+    """Text in the charset that is named, else UTF-8, else Latin-1, in which every byte is something."""
+    for mark, name in (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
+        if body.startswith(mark):
+            return body.decode(name, "replace")
+    for name in (charset, "utf-8"):
+        try:
+            return body.decode(name or "utf-8")
+        except (LookupError, UnicodeDecodeError):
+            continue
+    return body.decode("latin-1")
+
+
+def _parsed(text: str) -> Any:
+    try:
+        value = json.loads(text, parse_constant=_refuse, parse_float=finite)
+    except (ValueError, RecursionError):
+        return _NOT_JSON
+    return _NOT_JSON if too_deep(value, MAX_LEVELS) else value
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _lines(text: str) -> Any:
+    """One value a line; the text itself when a line is none."""
+    values = [_parsed(line) for line in text.splitlines() if line.strip()]
+    return text if any(one is _NOT_JSON for one in values) else values

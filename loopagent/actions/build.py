@@ -1,0 +1,84 @@
+"""Action files to actions: what agents call, and the one invoker carries out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from pydantic import BaseModel
+
+from loopagent.action import Action, ActionContext
+from loopagent.actions.checks import NO_PARAMS
+from loopagent.actions.http_kind import http_runner
+from loopagent.core.action_spec import ActionSpec
+from loopagent.errors import ConfigError
+
+
+if TYPE_CHECKING:
+    from loopagent.actions.format import ActionFile
+    from loopagent.actions.means import Means
+
+Runner: TypeAlias = Callable[[dict[str, Any], ActionContext], Awaitable[Any]]
+"""Carries out one call: parameters that satisfy the schema, and what is known of the call."""
+KINDS: Final[dict[str, Callable[[Any, Any, Any], Runner]]] = {"http": http_runner}
+"""What makes the runner of each kind, of the file, its `run`, and the means."""
+
+
+class FileAction(Action[..., Any]):
+    """An action that was made of a file.
+
+    Args:
+        file: The file.
+        run: Carries out calls.
+    """
+
+    def __init__(self, file: ActionFile, run: Runner) -> None:
+        self.file = file
+
+        async def call(params: dict[str, Any], context: ActionContext | None) -> Any:
+            return await run(params, context or ActionContext("", ""))
+
+        call.__name__ = call.__qualname__ = file.name
+        super().__init__(call, spec_of(file), BaseModel, ("context",))
+
+    def arguments(self, params: dict[str, Any], context: ActionContext | None) -> dict[str, Any]:
+        """The parameters as they are: a file has a schema and no types."""
+        return {"params": params, "context": context}
+
+
+def spec_of(file: ActionFile, parameters: dict[str, Any] | None = None) -> ActionSpec:
+    """What the engine knows about the action of a file.
+
+    Args:
+        file: The file.
+        parameters: The schema, where the file has none.
+    """
+    policy = None if file.approval is None else file.approval.policy
+    return ActionSpec(
+        name=file.name,
+        description=file.description,
+        parameters=file.params or parameters or NO_PARAMS,
+        effects=file.effect_class,
+        approval=policy,
+        timeout_ms=max(1_000, round(file.timeout * 1000)),
+        idempotent=file.idempotent or file.idempotency is not None,
+        max_calls=file.limits.per_run,
+        max_result_chars=file.result.max_chars,
+    )
+
+
+def make_action(file: ActionFile, means: Means) -> Action[..., Any]:
+    """The action of a file.
+
+    Args:
+        file: The file, checked.
+        means: What it may use.
+
+    Raises:
+        ConfigError: It cannot be carried out here.
+    """
+    kind = file.run.kind
+    maker = KINDS.get(kind)
+    if maker is None:
+        raise ConfigError(f"actions of kind {kind} are not supported by this version of loopagent")
+    return FileAction(file, maker(file, file.run, means))

@@ -1,0 +1,151 @@
+"""JMESPath: choosing and reshaping JSON. Pure, without loops or functions of a user's own.
+
+Only `from`, `select`, `when`, `success` and the `{{ }}` of texts in action files use it; conditions that a model writes
+have a language of their own, in `core/expression.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import jmespath
+from jmespath import functions
+from jmespath.exceptions import JMESPathError
+
+from loopagent.core.json_values import compact_json
+
+
+MAX_CHARS: Final = 4_000
+"""Longest expression."""
+_BARE_NUMBER: Final = re.compile(r"[<>=!]=?\s*-?\d|-?\d\s*[<>=!]=?")
+_FILLED: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_AS_JSON: Final = re.compile(r"\|\s*json\s*$")
+
+
+class ReshapeError(ValueError):
+    """An expression is none, or cannot be applied to what it was given."""
+
+
+class _Functions(functions.Functions):
+    """JMESPath's functions and a few more for texts; nothing looks outside of the data."""
+
+    @functions.signature({"types": ["string"]})
+    def _func_lower(self, text: str) -> str:
+        return text.lower()
+
+    @functions.signature({"types": ["string"]})
+    def _func_upper(self, text: str) -> str:
+        return text.upper()
+
+    @functions.signature({"types": ["string"]})
+    def _func_trim(self, text: str) -> str:
+        return text.strip()
+
+    @functions.signature({"types": ["string"]}, {"types": ["string"]})
+    def _func_split(self, text: str, separator: str) -> list[str]:
+        return text.split(separator) if separator else list(text)
+
+    @functions.signature({"types": [], "variadic": True})
+    def _func_coalesce(self, *values: Any) -> Any:
+        return next((one for one in values if one is not None), None)
+
+
+_OPTIONS: Final = jmespath.Options(custom_functions=_Functions())
+
+
+class Expression:
+    """A compiled expression.
+
+    Args:
+        text: The expression.
+
+    Raises:
+        ReshapeError: It is none.
+    """
+
+    def __init__(self, text: str) -> None:
+        if len(text) > MAX_CHARS:
+            raise ReshapeError(f"the expression has more than {MAX_CHARS} characters")
+        try:
+            self._parsed = jmespath.compile(text)
+        except JMESPathError as error:
+            raise ReshapeError(_complaint(text, error)) from error
+        except RecursionError as error:
+            raise ReshapeError("the expression is nested too deeply") from error
+        self.text = text
+
+    def __repr__(self) -> str:
+        """The text."""
+        return f"Expression({self.text!r})"
+
+    def of(self, data: Any) -> Any:
+        """What the expression finds in some JSON; null when it finds nothing.
+
+        Raises:
+            ReshapeError: A function of it does not take what it finds.
+        """
+        try:
+            return self._parsed.search(data, options=_OPTIONS)
+        except (JMESPathError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+            said = str(error).partition("\n")[0]
+            raise ReshapeError(f"{self.text[:200]!r} cannot be applied: {said[:300]}") from error
+        except RecursionError as error:
+            raise ReshapeError(f"{self.text[:200]!r} goes too deep") from error
+
+    def holds(self, data: Any) -> bool:
+        """Whether the expression finds `true`; anything else, and null, is false.
+
+        Raises:
+            ReshapeError: As for `of`.
+        """
+        return self.of(data) is True
+
+
+class Template:
+    """Text with expressions between `{{` and `}}`; one that ends in `| json` is written as JSON.
+
+    A text is put in as it is, null as nothing, anything else as JSON.
+
+    Raises:
+        ReshapeError: An expression is none, or a `{{` is not closed.
+    """
+
+    def __init__(self, text: str) -> None:
+        pieces = _FILLED.split(text)
+        if any("{{" in one or "}}" in one for one in pieces[::2]):
+            raise ReshapeError("a {{ has no }} after it, or the other way round")
+        self._texts = pieces[::2]
+        sources = pieces[1::2]
+        self._json = [bool(_AS_JSON.search(one)) for one in sources]
+        self.expressions = [Expression(_AS_JSON.sub("", one).strip()) for one in sources]
+
+    def fill(self, data: Any) -> str:
+        """The text, with what the expressions find in some JSON.
+
+        Raises:
+            ReshapeError: As for `Expression.of`.
+        """
+        made = [self._texts[0]]
+        parts = zip(self.expressions, self._json, self._texts[1:], strict=True)
+        for expression, as_json, text in parts:
+            value = expression.of(data)
+            made += [compact_json(value) if as_json else shown(value), text]
+        return "".join(made)
+
+
+def shown(value: Any) -> str:
+    """A JSON value as text: null as nothing, a text as it is, anything else as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else compact_json(value)
+
+
+def _complaint(text: str, error: Exception) -> str:
+    said = str(error).partition("\n")[0].rstrip(":, ")
+    hint = ""
+    if not text.strip():
+        said = "the expression is empty"
+    elif _BARE_NUMBER.search(text) and "`" not in text:
+        hint = "; numbers stand in backticks, like status < `300`"
+    return f"{text[:100]!r} is no JMESPath expression: {said[:200]}{hint}"
