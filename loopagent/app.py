@@ -18,6 +18,7 @@ from loopagent.agent import Agent
 from loopagent.attachments import Attachment, checked_attachments
 from loopagent.clients import ToolAnswer, answer_call, with_client_tools
 from loopagent.conversations import Conversations, OnBusy
+from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.client_tool_spec import ClientToolSpec
 from loopagent.core.events import CancelRequested, Delivery, Event, MessagePosted
 from loopagent.core.origin import Origin
@@ -110,7 +111,6 @@ class App(Reading):
         self.redactor = Redactor([*secrets_of(self.env, hidden), *secret_values])
         self._invoker = Invoker(mask=self.redactor.mask)
         self._performer = self._make_performer(retry, structured)
-        self.system = self._performer.system
         self._leases = Leases(self.store, owner_name(token_hex(4)), clock)
         self.engine = Engine(
             store=self.store,
@@ -187,6 +187,10 @@ class App(Reading):
         await asyncio.gather(*self._background, return_exceptions=True)
         for part in (self.engine, self._leases, self._performer, self._invoker, self.store):
             await part.aclose()
+
+    def system(self, spec: AgentSpec) -> str:
+        """The system prompt of a definition."""
+        return self._performer.system(spec)
 
     def now(self) -> float:
         """Seconds since the epoch, by the app's clock."""
