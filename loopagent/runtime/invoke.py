@@ -10,7 +10,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
@@ -18,6 +18,7 @@ from loopagent.action import Action, ActionContext, CallClock
 from loopagent.core.jsonable import NotJsonError, TooLargeError, storable, to_jsonable
 from loopagent.core.outcome import Outcome
 from loopagent.errors import ActionError
+from loopagent.runtime.coroutines import CANCELLED_ITSELF, AsyncAttempt, kill
 from loopagent.runtime.deadlines import Deadlines
 from loopagent.runtime.describe import complaints, described, said
 from loopagent.runtime.threads import BusyError, Threads, Work
@@ -26,7 +27,6 @@ from loopagent.runtime.threads import BusyError, Threads, Work
 AnyAction: TypeAlias = Action[..., Any]
 MAX_MESSAGE_CHARS = 2_000
 MAX_BACKOFF_SECONDS = 30.0
-CANCELLED_ITSELF = "CancelledError: the action cancelled itself"
 INLINE_BYTES = 64_000
 """A result of an async action up to this size is converted at once, a larger one in a thread."""
 FINAL_CODES = frozenset({"bad_params", "bad_result", "result_too_large", "timeout", "not_started"})
@@ -48,37 +48,6 @@ class _Call:
         """Let the action see that nobody waits for it any more."""
         if self.context is not None:
             self.context.clock.stopped = True
-
-
-class _Coroutine:
-    """An async attempt, in a task of its own so that it cannot hold up whoever waits for `result`."""
-
-    def __init__(self, call: Coroutine[Any, Any, Outcome], grace_seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        self.result: asyncio.Future[Outcome | None] = loop.create_future()
-        self.task = loop.create_task(self._run(call))
-        self._grace_seconds = grace_seconds
-
-    async def give_up(self) -> None:
-        """Cancel it, and wait a little for it to clean up."""
-        self.task.cancel()
-        await asyncio.wait((self.task,), timeout=self._grace_seconds)
-
-    async def _run(self, call: Coroutine[Any, Any, Outcome]) -> None:
-        settle = self.result.set_result
-        try:
-            _give(self.result, settle, await call)
-        except asyncio.CancelledError:
-            _give(self.result, settle, Outcome.failed("exception", CANCELLED_ITSELF))
-            raise
-        except BaseException as error:  # KeyboardInterrupt: it reaches whoever waits
-            _give(self.result, self.result.set_exception, error)
-
-
-def _give(result: asyncio.Future[Any], settle: Callable[[Any], None], value: object) -> None:
-    """Settle a result that nobody has settled yet; whoever comes late is not heard."""
-    if not result.done():
-        settle(value)
 
 
 class Invoker:
@@ -162,7 +131,7 @@ class Invoker:
             await asyncio.wait(tasks, timeout=self._grace_seconds)
         for task in tasks:
             if not task.done():
-                await _kill(task)
+                await kill(task)
 
     def _bound(self, context: ActionContext, ends_at: float) -> ActionContext:
         """The context of one call: with its clock, and with progress that may come from any thread."""
@@ -188,7 +157,7 @@ class Invoker:
             return self._failed(error)
         return work if isinstance(work, Outcome) else await self._outcome(call, work)
 
-    async def _start(self, call: _Call) -> Outcome | _Coroutine | Work[Outcome]:
+    async def _start(self, call: _Call) -> Outcome | AsyncAttempt | Work[Outcome]:
         """Begin one attempt, when it is its turn; one that cannot take long is brought to its end."""
         if self._closed:
             raise BusyError("the runtime is shutting down")
@@ -217,7 +186,7 @@ class Invoker:
             raise BusyError(text) from None
         return lock.release
 
-    async def _run_through(self, call: _Call, arguments: dict[str, Any]) -> Outcome | _Coroutine:
+    async def _run_through(self, call: _Call, arguments: dict[str, Any]) -> Outcome | AsyncAttempt:
         """Run an async action that never waits: nothing can come between, so it needs no task and no timer."""
         await asyncio.sleep(0)  # as with a task of its own, whatever else is ready comes first
         try:
@@ -237,14 +206,14 @@ class Invoker:
 
     def _start_coroutine(
         self, running: Coroutine[Any, Any, Outcome], on_end: Callable[[], None] | None
-    ) -> _Coroutine:
-        work = _Coroutine(running, self._grace_seconds)
+    ) -> AsyncAttempt:
+        work = AsyncAttempt(running, self._grace_seconds)
         self._tasks.add(work.task)
         if on_end is not None:
             work.task.add_done_callback(lambda _: on_end())
         return work
 
-    async def _outcome(self, call: _Call, work: _Coroutine | Work[Outcome]) -> Outcome:
+    async def _outcome(self, call: _Call, work: AsyncAttempt | Work[Outcome]) -> Outcome:
         """Wait for an attempt, not longer than the call may take."""
         result = work.result
         self._deadlines.add(result, call.ends_at)
@@ -256,7 +225,7 @@ class Invoker:
             raise
         finally:
             self._deadlines.drop(result)
-            if isinstance(work, _Coroutine):
+            if isinstance(work, AsyncAttempt):
                 self._leave(work.task)
         if outcome is not None:
             return outcome
@@ -375,16 +344,3 @@ async def _pause(call: _Call, attempts: int) -> bool:
         return False
     await asyncio.sleep(pause)
     return True
-
-
-async def _kill(task: asyncio.Task[None]) -> None:
-    """End a task that ignores its cancellation, by closing what it runs.
-
-    `asyncio.run` waits for every task it knows, so one that went on would keep the process.
-    """
-    with contextlib.suppress(Exception, SystemExit):
-        cast("Any", task.get_coro()).close()
-    task.cancel()  # wakes it up: there is nothing left for it to run
-    await asyncio.wait((task,))
-    with contextlib.suppress(Exception, asyncio.CancelledError):
-        task.result()  # looked at: how it ended is no news
