@@ -99,14 +99,14 @@ class Folder(ValueFolder):
 
     def _strays(self, others: Json, step: Json | None) -> Json | None:
         """Move the body of a step that stands beside `nextStep` into it; report the rest."""
-        shape = _steps()
+        shape = step_shape()
         for key, value in others.items():
             if value is None:
                 continue
             name = shape.folded.get(fold_key(key), "")
             body = isinstance(shape.kinds.get(name), Record | Listed | Free)
             fits = body and isinstance(value, dict | list)
-            kind = name == "type" and isinstance(value, str) and _step_type(value) is not None
+            kind = name == "type" and isinstance(value, str) and step_type(value) is not None
             if not (fits or kind) or (step is not None and name in step):
                 self.left_out(key, "")
                 continue
@@ -133,7 +133,7 @@ class Folder(ValueFolder):
 
     def _step(self, reply: Json, given: Json) -> None:
         """Fold the step and put it into the reply, if there is one."""
-        step, others = self.keys(_steps(), given, "nextStep")
+        step, others = self.keys(step_shape(), given, "nextStep")
         self._lift(reply, others)
         model = self._model(reply, step)
         if model is None:
@@ -175,7 +175,7 @@ class Folder(ValueFolder):
         ]
         if said is None or said == "" or (isinstance(said, str) and said.isspace()):
             return self._inferred(step, bodies, done=done)
-        name = _step_type(said) if isinstance(said, str) else None
+        name = step_type(said) if isinstance(said, str) else None
         if name is None:
             if done and isinstance(said, str) and not bodies:
                 self.warn("nextStep", f"unknown type {shorten(said)} ignored beside the completion")
@@ -225,13 +225,13 @@ def filled(value: object) -> bool:
     return value is not None and value not in ([], {})
 
 
-def _steps() -> Shape:
-    """What may stand in `nextStep`, whatever its type."""
+def step_shape() -> Shape:
+    """Say what may stand in `nextStep`, whatever its type."""
     return shape_of_any(tuple(STEP_TYPES.values()))
 
 
-def _step_type(said: str) -> str | None:
-    """The step type that a text means."""
+def step_type(said: str) -> str | None:
+    """Tell the step type that a text means; None when it means none."""
     if said in STEP_TYPES:
         return said
     folded = fold_choice(said.strip())
