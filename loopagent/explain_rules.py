@@ -46,6 +46,7 @@ SEATS: Final = {
     "D6": "How much of a result is shown?",
     "D7": "Does it run again after a crash?",
     "D8": "What does the client do?",
+    "D9": "May it begin before the reply is complete?",
     "F1": "Is it making mistakes?",
     "F2": "Is it repeating itself?",
     "F3": "Is a limit reached?",
@@ -277,6 +278,11 @@ RULES: Final[dict[str, Rule]] = {
         _by(_REFUSED_SEATS, "code", "D2"),
         lambda d: f"{d['action']} does not run ({d['code']})",
         lambda d: quoted(d["reason"]),
+    ),
+    "action.discarded": Rule(
+        "D9",
+        lambda d: f"{d['action']}, begun early, is not used",
+        lambda d: f"the reply asks otherwise ({d['reason'].replace('_', ' ')})",
     ),
     "client_tool.requested": Rule(
         "D8",

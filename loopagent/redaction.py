@@ -76,9 +76,9 @@ class StreamRedactor:
         self._held[name] = text[end:]
         return text[:end]
 
-    def restart(self) -> None:
-        """Forget what was held back: everything begins anew."""
-        self._held.clear()
+    def end(self, name: str) -> str:
+        """What was held back of the named text, as nothing more of it comes."""
+        return self._held.pop(name, "")
 
 
 def secrets_of(env: Mapping[str, str], declared: Iterable[str] = ()) -> list[str]:

@@ -31,7 +31,7 @@ async def view(run_id: str, store: Store, engine: Engine) -> RunView:
         raise _unknown(run_id)
     states = await under_way(snapshot.state, store.load)
     loop = tree_loop(states)
-    if loop.state == "running" and engine.partial(run_id):
+    if loop.state == "running" and engine.streams(run_id):
         loop = replace(loop, state="streaming")
     return RunView(snapshot.state, snapshot.seq, loop, tree_asks(states))
 

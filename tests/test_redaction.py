@@ -72,7 +72,7 @@ def test_ordinary_text_streams_on_and_each_field_for_itself() -> None:
     assert shown.feed("reasoning", "cret-value") == "cret-value"
     assert shown.feed("message", "cond") == "second"
     assert shown.feed("message", " secret-") == " "
-    shown.restart()
+    assert (shown.end("message"), shown.end("reasoning"), shown.end("plan")) == ("secret-", "", "")
     assert shown.feed("message", "value") == "value"
     assert StreamRedactor(Redactor()).feed("message", "secret-value") == "secret-value"
 

@@ -170,6 +170,7 @@ LINES: dict[str, Callable[[Json], str]] = {
     "action.started": lambda data: f"{data['action']} {short(data['params'])}",
     "action.completed": _completed,
     "action.rejected": lambda data: f"{data['action']}: {short(data['reason'])}",
+    "action.discarded": lambda data: f"{data['action']}, begun early: not used ({data['reason']})",
     "client_tool.requested": _asked,
     "client_tool.completed": _brought,
     "subagent.started": lambda data: f"{data['agent']}: {short(data['message'])}",

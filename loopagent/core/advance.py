@@ -55,6 +55,7 @@ from loopagent.core.events import (
 )
 from loopagent.core.facts import DecidedBy, ModelRetry, RunCreated, RunMessageQueued, RunStarted
 from loopagent.core.facts_context import ContextExpanded
+from loopagent.core.facts_streaming import ActionDiscarded
 from loopagent.core.gate import action_settled, not_again
 from loopagent.core.loop_state import publish_resumed, publish_state
 from loopagent.core.outcome import Outcome
@@ -142,6 +143,10 @@ def _settled(tx: Tx, event: Settled) -> None:
 def _reported(tx: Tx, event: Reported) -> None:
     if event.what == "started":
         _mark_started(tx, event)
+    elif event.what == "discarded":
+        tx.clock(event.at)
+        for one in event.data["calls"]:
+            tx.fact(ActionDiscarded.model_validate(one))
     elif event.what in family.HEARD:
         family.HEARD[event.what](tx, event)
     elif event.data.get("effect") in tx.state.pending:

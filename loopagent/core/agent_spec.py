@@ -263,6 +263,8 @@ class AgentSpec(Spec):
     """How much of a run the model is shown."""
     completion: Completion = Completion()
     """When a completion claim is accepted."""
+    early_start: bool = False
+    """Whether calls that only read may begin while the reply that asks for them still arrives."""
     hooks: tuple[HookSpec, ...] = ()
     """Code of the host that is asked around its runs; set by the host, not in files."""
     conversation_tools: bool | None = None

@@ -54,9 +54,10 @@ class Reported:
     `spent`: what each run above has spent without this one (`data["spent"]`, root first).
     `serves`: this child's end now settles another effect of its parent (`data["effect"]`).
     `told`: other runs have heard how this one stands (`data["runs"]`); counts after the end as well.
+    `discarded`: calls that began early and were not asked for in the end (`data["calls"]`).
     """
 
-    what: Literal["started", "model_retry", "spent", "serves", "told"]
+    what: Literal["started", "model_retry", "spent", "serves", "told", "discarded"]
     data: dict[str, Any]
     at: float
     kind: Literal["reported"] = "reported"

@@ -292,6 +292,8 @@ class ActionCompleted(FactData):
     duration_ms: float = 0.0
     attempts: int = 1
     skill: str | None = None
+    started_early_ms: float | None = None
+    """How long before the reply was complete it had begun; that much of it was not waited for."""
 
 
 class ActionRejected(FactData):
@@ -388,13 +390,3 @@ class ActionProgress(FactData):
     ephemeral = True
     call_id: str
     text: str
-
-
-class ReplyDelta(FactData):
-    """A piece of the reply that is arriving."""
-
-    fact = "reply.delta"
-    ephemeral = True
-    field: str
-    text: str
-    attempt: int = 1

@@ -298,6 +298,7 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
         duration_ms=float(outcome.duration_ms),
         attempts=outcome.attempts,
         skill=supplied_by(state, call.action),
+        started_early_ms=outcome.early_ms or None,
     )
     tx.fact(fact, key=key)
     tx.result(key, outcome)

@@ -164,7 +164,8 @@ def _event_row(event: Event, at: float) -> Row:
 def _outcome_row(outcome: Outcome) -> Row:
     error = outcome.error
     why = error and [error.code, error.message, error.fatal, error.may_have_run]
-    return [outcome.ok, outcome.value, why, outcome.duration_ms, outcome.attempts]
+    row: Row = [outcome.ok, outcome.value, why, outcome.duration_ms, outcome.attempts]
+    return [*row, outcome.early_ms] if outcome.early_ms else row
 
 
 def _event_fields(row: Row, at: float) -> dict[str, Any]:

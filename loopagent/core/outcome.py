@@ -48,13 +48,17 @@ class ErrorInfo:
 
 @value_object(frozen=True, slots=True)
 class Outcome:
-    """What became of an effect. `value` is JSON; `duration_ms` covers all `attempts`."""
+    """What became of an effect. `value` is JSON; `duration_ms` covers all `attempts`.
+
+    `early_ms`: how long before it was asked for it had begun; see `core.early`.
+    """
 
     ok: bool
     value: Any = None
     error: ErrorInfo | None = None
     duration_ms: float = 0.0
     attempts: int = 1
+    early_ms: float = 0.0
     hooks: tuple[dict[str, Any], ...] = ()
     """What hooks after a call said, until the core takes it in."""
 

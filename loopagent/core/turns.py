@@ -73,7 +73,7 @@ def take_reply(tx: Tx, outcome: Outcome) -> None:
     text = str(value.get("text", ""))
     bound = value.get("bound") is True
     reading = read_reply(
-        text, str(value.get("finish", "stop")), rules=_rules(tx.state, bound=bound)
+        text, str(value.get("finish", "stop")), rules=reply_rules(tx.state, bound=bound)
     )
     if reading.outcome == "truncated":
         _truncated(tx, text, spent)
@@ -110,7 +110,8 @@ def _charge(tx: Tx, value: dict[str, Any]) -> dict[str, Any]:
     return {key: amount for key, amount in spent.public().items() if amount}
 
 
-def _rules(state: RunState, *, bound: bool) -> ReplyRules:
+def reply_rules(state: RunState, *, bound: bool) -> ReplyRules:
+    """What the next reply of a run may be; `bound`: a schema was enforced on it."""
     bounds = state.spec.limits
     return ReplyRules(
         interactive=state.spec.interactive,

@@ -57,6 +57,7 @@ class AtWork:
     def drop(self, live: Live) -> None:
         """Let go of a run, whatever it is doing; whoever waits for it looks again."""
         tree = self._tree_of(live.run_id)
+        live.close()
         if tree.get(live.run_id) is live:
             del tree[live.run_id]
             if not tree:
@@ -65,6 +66,8 @@ class AtWork:
 
     def clear(self) -> None:
         """Let go of all runs."""
+        for live in self:
+            live.close()
         self._trees.clear()
 
     def _tree_of(self, run_id: str) -> dict[str, Live]:

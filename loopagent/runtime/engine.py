@@ -152,6 +152,11 @@ class Engine:
         live = self.runs.get(run_id)
         return live.partial if live is not None and live.state.calling is not None else ""
 
+    def streams(self, run_id: str) -> bool:
+        """Whether a reply is arriving of which something can be seen."""
+        live = self.runs.get(run_id)
+        return live is not None and live.reply is not None and live.reply.streams
+
     def _tree_rests(self, state: RunState) -> None:
         self._children.at_rest(state, self._bus)
 
@@ -177,6 +182,7 @@ class Engine:
                 events = (*self._children.news_for(live.state), *events)
             transition = advance(live.state, *events)
             if not transition.changed:
+                live.settle(())
                 if attempt:
                     await self._take_up(live)
                 return
@@ -200,12 +206,20 @@ class Engine:
             live.version += 1
             live.hear(transition.messages)
             self._bus.announce(commit, first_seq, live.progress)
+            in_vain = live.settle(transition.facts)
             self._children.committed(live)
             await self._dispatch(live, transition.effects)
+            if in_vain:
+                await self._record(live, "discarded", {"calls": in_vain})
             return
         raise ConflictError(
             f"Run {live.run_id} is being changed by somebody else all the time; try again."
         )
+
+    async def _record(self, live: Live, what: Any, data: dict[str, Any]) -> None:
+        """Store something that happened; under the run's lock."""
+        event = Reported(what, data, self._clock())
+        await self._apply(live, lambda _: [event])
 
     # ------------------------------------------------------------------ performing
 
@@ -230,8 +244,7 @@ class Engine:
         live.idle.clear()
         risky = [one.id for one in todo if isinstance(one, RunAction) and not one.repeatable]
         if risky:
-            report = Reported("started", {"effects": risky}, self._clock())
-            await self._apply(live, lambda _: [report])
+            await self._record(live, "started", {"effects": risky})
         self._begin(live, todo)
 
     def _begin(self, live: Live, effects: Sequence[Effect]) -> None:
@@ -265,9 +278,8 @@ class Engine:
         """Perform one effect and deliver its outcome together with whatever else is ready by then."""
 
         async def report(what: Any, data: dict[str, Any]) -> None:
-            event = Reported(what, data, self._clock())
             async with live.lock:
-                await self._apply(live, lambda _: [event])
+                await self._record(live, what, data)
 
         log_start(live, effect)
         try:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 TERMINAL = frozenset({"run.completed", "run.failed", "run.cancelled"})
+SETTLED = frozenset({"reply.received", "reply.rejected", "reply.truncated", "turn.ended"})
+"""Events after which nothing of the reply of their turn arrives any more."""
+PIECES = frozenset({"reply.delta", "reply.snapshot"})
 PAGE = 1000
 POLL_SECONDS = 1.0
 """How often the store is looked at for a run that another process works on."""
@@ -32,9 +35,11 @@ async def follow(
         closing: Whether to stop waiting.
     """
     subscription = bus.subscribe(run_id)
+    known: dict[str, int] = {}
     try:
         async for event in _stored(store, run_id, after):
             after = event["seq"]
+            _overtaken(event, known)
             yield event
             if _ends(event, run_id):
                 return
@@ -42,7 +47,7 @@ async def follow(
             arrived = await subscription.get(POLL_SECONDS)
             subscription = _renewed(bus, subscription)
             for event in await _complete(store, run_id, after, arrived):
-                if event.get("seq", after + 1) <= after:
+                if event.get("seq", after + 1) <= after or _overtaken(event, known):
                     continue
                 after = event.get("seq", after)
                 yield event
@@ -76,6 +81,19 @@ def _renewed(bus: Bus, subscription: Subscription) -> Subscription:
         return subscription
     bus.unsubscribe(subscription)
     return bus.subscribe(subscription.run_id)
+
+
+def _overtaken(event: Event, known: dict[str, int]) -> bool:
+    """Whether a piece of a reply comes after the whole reply, which was stored meanwhile.
+
+    Args:
+        event: Any event.
+        known: Run → its latest turn whose reply is known; kept up to date here.
+    """
+    kind, run_id, turn = event["type"], event["runId"], event.get("turn", 0)
+    if kind in SETTLED:
+        known[run_id] = turn
+    return kind in PIECES and turn <= known.get(run_id, 0)
 
 
 def _ends(event: Event, run_id: str) -> bool:

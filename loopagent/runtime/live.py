@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from loopagent.core.effects import Effect
-    from loopagent.core.facts import FactData
+    from loopagent.core.facts import Fact, FactData
     from loopagent.core.state import Message, RunState
     from loopagent.core.transition import Transition
     from loopagent.ports import ChatMessage
+    from loopagent.runtime.early import EarlyCalls
+    from loopagent.runtime.streaming import ReplyStream
 
 
 class Live:
@@ -26,12 +28,13 @@ class Live:
 
     __slots__ = (
         "_shown",
+        "early",
         "following",
         "idle",
         "lock",
         "owned",
-        "partial",
         "ready",
+        "reply",
         "run_id",
         "spare",
         "state",
@@ -58,8 +61,10 @@ class Live:
         """The effects that were given to them."""
         self.idle = asyncio.Event()
         self.owned = False
-        self.partial = ""
-        """Reply text that has arrived of the model call under way."""
+        self.reply: ReplyStream | None = None
+        """The reply that is arriving, if somebody follows it."""
+        self.early: EarlyCalls | None = None
+        """Calls that began before the reply was complete."""
         self._shown: FactData | None = None
         self.hear(transcript)
 
@@ -88,6 +93,25 @@ class Live:
     def forget(self, effect_id: str) -> None:
         """Drop an outcome that came in the moment its effect was stopped."""
         self.ready.pop(effect_id, None)
+
+    @property
+    def partial(self) -> str:
+        """What a person may have read of the message that is arriving."""
+        return "" if self.reply is None else self.reply.message
+
+    def settle(self, facts: Iterable[Fact]) -> list[dict[str, Any]]:
+        """Something was stored, so a reply may count or not; gives the early calls that were in vain."""
+        if self.reply is not None and not self.reply.wanted:
+            self.reply.settled(facts)
+            self.reply = None
+        return [] if self.early is None else self.early.settled(facts)
+
+    def close(self) -> None:
+        """Stop what goes on beside the effects: nobody works on the run here any more."""
+        self.reply = None
+        if self.early is not None:
+            self.early.close()
+            self.early = None
 
     def progress(self) -> dict[str, Any] | None:
         """The event that says how far the open step is, when that has changed since the last time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -31,16 +32,17 @@ from loopagent.core.prompt import system_prompt, volatile_message
 from loopagent.core.text import clean_text
 from loopagent.errors import ModelError
 from loopagent.ports import ChatMessage, Model, ModelReply, ModelRequest
-from loopagent.redaction import Redactor, StreamRedactor
+from loopagent.redaction import Redactor
 from loopagent.runtime import verify
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask, notice_data
 from loopagent.runtime.compact import Summarise, compact, usage_json
+from loopagent.runtime.early import EarlyCalls
 from loopagent.runtime.hooking import Hooking, HooksOf
 from loopagent.runtime.keep import kept
 from loopagent.runtime.looking import Looker
-from loopagent.runtime.partial import MessageStream
 from loopagent.runtime.recall import Recall, summary_of
 from loopagent.runtime.remembering import Remembering
+from loopagent.runtime.streaming import ReplyStream, followed, masked
 from loopagent.runtime.structured import Schemas
 
 
@@ -158,29 +160,29 @@ class Performer:
 
     async def _call_model(self, live: Live, effect: CallModel, report: Report) -> Outcome:
         state = live.state
-        heard = self._bus.heard(live.run_id, state.root_id)
-        stream = _Stream(self, live, effect.id, self._redactor) if heard else None
+        stream = self._follow(live, effect.id)
 
         async def on_retry(notice: RetryNotice) -> None:
-            if stream is not None:
-                stream.restart()
-            live.partial = ""
+            again = notice.next_model == notice.model
+            stream.restart("retry" if again else "fallback")
             await report("model_retry", {"effect": effect.id, **notice_data(notice, self._mask)})
 
         models = [
             self._schemas.held(self.open(name), state.spec, on_retry)
             for name in (state.model, *state.spec.fallback_models)
         ]
-        live.partial = ""
         request = self.request(live)
         prompt = live.view.fingerprint(request.system, request.messages[-1])
-        reply, attempts = await ask(
-            models,
-            request,
-            policy=self._retry,
-            on_delta=None if stream is None else stream.feed,
-            on_retry=on_retry,
-            timeout_seconds=None if effect.timeout_ms is None else effect.timeout_ms / 1000.0,
+        reply, attempts = await followed(
+            stream,
+            ask(
+                models,
+                request,
+                policy=self._retry,
+                on_delta=stream.feed,
+                on_retry=on_retry,
+                timeout_seconds=None if effect.timeout_ms is None else effect.timeout_ms / 1000.0,
+            ),
         )
         value = {
             "text": self._mask(clean_text(reply.text)),
@@ -195,20 +197,25 @@ class Performer:
             {**value, "attempts": failed} if failed else value, duration_ms=reply.total_ms
         )
 
-    def show(self, live: Live, effect_id: str, data: dict[str, Any]) -> None:
-        """Show a piece of a reply that arrives to whoever listens."""
-        event = {
-            "runId": live.run_id,
-            "type": "reply.delta",
-            "turn": live.state.turn,
-            "decidedBy": "model",
-        }
-        shown = {**event, "data": {**data, "callId": effect_id}}
-        self._bus.publish(live.run_id, [shown], live.state.root_id)
+    def _follow(self, live: Live, effect_id: str) -> ReplyStream:
+        """Follow a reply while it arrives; nobody reads along until somebody listens or calls may begin early."""
+        live.close()
+        if live.state.spec.early_start:
+            live.early = EarlyCalls(live, effect_id, partial(self._invoke, live), self._masked)
+        stream = live.reply = ReplyStream(live, effect_id, self._bus, self._redactor, live.early)
+        self._bus.arriving(stream)
+        if live.early is not None or self._bus.heard(live.run_id, live.state.root_id):
+            stream.wake()
+        return stream
+
+    def _masked(self, value: Any) -> Any:
+        return masked(value, self._mask)
 
     async def _run_action(self, live: Live, effect: RunAction, report: Report) -> Outcome:
         del report
-        outcome = await self._hooking.after_action(live, effect, await self._invoke(live, effect))
+        early = None if live.early is None else await live.early.taken(effect)
+        outcome = await self._invoke(live, effect) if early is None else early
+        outcome = await self._hooking.after_action(live, effect, outcome)
         if effect.whole:
             return outcome
         action = self._action_of(live.state.spec.name, effect.action)
@@ -216,19 +223,19 @@ class Performer:
         return await self._shortened(live, effect.id, outcome, most=most)
 
     async def _invoke(self, live: Live, effect: RunAction) -> Outcome:
+        """Call an action; its result is as it gave it."""
         state = live.state
         action = self._action_of(state.spec.name, effect.action)
         if action is None:
             return Outcome.failed(
                 "unknown_action", f"Action {effect.action!r} is not available any more.", fatal=True
             )
-        bounds = state.spec.limits
         return await self._invoker.invoke(
             action,
             effect.params,
             self._context(live, effect) if action.wants_context else None,
             timeout_ms=effect.timeout_ms,
-            max_result_bytes=_most_bytes(bounds, effect),
+            max_result_bytes=_most_bytes(state.spec.limits, effect),
         )
 
     def _context(self, live: Live, effect: RunAction) -> ActionContext:
@@ -245,6 +252,8 @@ class Performer:
         )
 
     def _progress(self, live: Live, effect_id: str, text: str) -> None:
+        if effect_id not in live.state.pending:
+            return  # it began early, or nobody waits for it any more
         event = {
             "runId": live.run_id,
             "type": "action.progress",
@@ -351,33 +360,6 @@ class Performer:
         del live, report
         await asyncio.sleep(max(0.0, effect.due - self._clock()))
         return Outcome.done()
-
-
-class _Stream:
-    """A reply that arrives while somebody listens: what may be read of it, without secrets."""
-
-    def __init__(
-        self, performer: Performer, live: Live, effect_id: str, redactor: Redactor
-    ) -> None:
-        self._performer = performer
-        self._live = live
-        self._effect_id = effect_id
-        self._fields = MessageStream()
-        self._shown = StreamRedactor(redactor)
-
-    def restart(self) -> None:
-        """Forget what arrived: the model is asked again."""
-        self._fields.restart()
-        self._shown.restart()
-
-    async def feed(self, text: str) -> None:
-        """Take a piece of the reply, and show what it completes."""
-        for field, raw in self._fields.feed(text):
-            piece = self._shown.feed(field, raw)
-            if piece:
-                self._live.partial += piece if field == "message" else ""
-                data = {"field": field, "text": piece, "attempt": self._fields.attempt}
-                self._performer.show(self._live, self._effect_id, data)
 
 
 def _most_bytes(bounds: Limits, effect: RunAction) -> int:
