@@ -65,6 +65,7 @@ class ActionDiscarded(FactData):
     """The place where it stood in the reply; the call that the reply asks for there may have the same id."""
     action: str
     params: dict[str, Any]
-    reason: Literal["refused", "truncated", "retry", "changed", "not_asked", "interrupted"]
+    reason: Literal["refused", "truncated", "retry", "changed", "not_asked", "waits", "interrupted"]
+    """`waits`: the reply asks for it, but first a person is asked; it is made when they have answered."""
     running_ms: float = 0.0
     """How long it had run when it was cancelled, or ran until it ended."""

@@ -111,12 +111,17 @@ class EarlyCalls:
         if self._effect_id in pending:
             return []
         kinds = {one.type for one in facts}
-        otherwise = "not_asked" if COUNTS in kinds else "interrupted"
-        reason = next((why for kind, why in REASONS.items() if kind in kinds), otherwise)
+        reason = next((why for kind, why in REASONS.items() if kind in kinds), "interrupted")
+        if COUNTS in kinds:
+            reason = "not_asked" if self._live.state.step is None else "waits"
         for key, begun in list(self._begun.items()):
             wanted = pending.get(key)
             if not (isinstance(wanted, RunAction) and begun.fits(wanted)):
                 self._cancel(self._begun.pop(key), reason if wanted is None else "changed")
+        return self.dropped()
+
+    def dropped(self) -> list[dict[str, Any]]:
+        """The calls that were cancelled and not told of yet, as the data of their events."""
         dropped, self._dropped = self._dropped, []
         return dropped
 

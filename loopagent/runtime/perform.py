@@ -165,6 +165,7 @@ class Performer:
         async def on_retry(notice: RetryNotice) -> None:
             again = notice.next_model == notice.model
             stream.restart("retry" if again else "fallback")
+            await _tell_dropped(live, report)
             await report("model_retry", {"effect": effect.id, **notice_data(notice, self._mask)})
 
         models = [
@@ -184,6 +185,7 @@ class Performer:
                 timeout_seconds=None if effect.timeout_ms is None else effect.timeout_ms / 1000.0,
             ),
         )
+        await _tell_dropped(live, report)
         value = {
             "text": self._mask(clean_text(reply.text)),
             "finish": reply.finish,
@@ -360,6 +362,13 @@ class Performer:
         del live, report
         await asyncio.sleep(max(0.0, effect.due - self._clock()))
         return Outcome.done()
+
+
+async def _tell_dropped(live: Live, report: Report) -> None:
+    """Put on record which early calls were stopped, while the run still goes on."""
+    dropped = [] if live.early is None else live.early.dropped()
+    if dropped:
+        await report("discarded", {"calls": dropped})
 
 
 def _most_bytes(bounds: Limits, effect: RunAction) -> int:
