@@ -12,8 +12,7 @@ from typing import Any
 
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.log import decode
-from loopagent.core.state import SCHEMA_VERSION, SPILLED, Message, load_state
-from loopagent.errors import CorruptError
+from loopagent.core.state import SPILLED, Message, load_state
 from loopagent.ports import (
     LogEntry,
     RememberedAnswer,
@@ -25,6 +24,7 @@ from loopagent.ports import (
 from loopagent.stores import records
 from loopagent.stores.sqlite.conversations import HEADS
 from loopagent.stores.sqlite.writes import log_key
+from loopagent.stores.written import read_state
 
 
 KEPT_SPECS = 256
@@ -66,18 +66,10 @@ def load(connection: sqlite3.Connection, run_id: str, specs: Specs) -> Snapshot 
     if found is None:
         return None
     key, spec, body, version, seq = found
-    try:
-        state = load_state(body, specs.get(spec, connection), _spilled(connection, key, body))
-    except (ValueError, TypeError) as error:
-        raise CorruptError(
-            f"The state of run {run_id!r} cannot be read: it is damaged, or was written by a newer"
-            " version of loopagent."
-        ) from error
-    if state.schema_version > SCHEMA_VERSION:
-        raise CorruptError(
-            f"The state of run {run_id!r} was written by a newer version of loopagent"
-            f" ({state.schema_version}; this one knows {SCHEMA_VERSION}): upgrade loopagent."
-        )
+    state = read_state(
+        run_id,
+        lambda: load_state(body, specs.get(spec, connection), _spilled(connection, key, body)),
+    )
     return Snapshot(state, version, seq)
 
 

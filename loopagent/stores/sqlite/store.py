@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopagent.errors import ConfigError
-from loopagent.stores import records
+from loopagent.stores import records, written
 from loopagent.stores.sqlite import conversations, reads, removal, writes
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
 from loopagent.stores.sqlite.note_methods import SqliteNotes
@@ -107,7 +107,7 @@ class SqliteStore(SqliteNotes, SqliteTriggers):
         """Add a run; see `Store.create`."""
 
         def prepare() -> Callable[[sqlite3.Connection], int]:
-            row = writes.prepare_new(commit, metadata)
+            row = written.prepare_new(commit, metadata)
             for one in commit.artifacts:
                 records.check_artifact(one, hashlib.sha256(one.content).hexdigest())
             return lambda db: writes.create(db, row)
@@ -118,7 +118,7 @@ class SqliteStore(SqliteNotes, SqliteTriggers):
         """Append a transition; see `Store.commit`."""
 
         def prepare() -> Callable[[sqlite3.Connection], int]:
-            row = writes.prepare(commit)
+            row = written.prepare(commit)
             return lambda db: writes.commit(db, row)
 
         lazy = self._durability == "turn" and commit.repeatable

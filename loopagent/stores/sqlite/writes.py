@@ -3,87 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
-from loopagent.core.conversation import newly_said
-from loopagent.core.log import Entry, encode
-from loopagent.core.state import dump_outcomes, dump_state
 from loopagent.errors import StoreError
 from loopagent.stores import records
 from loopagent.stores.sqlite import conversations
 
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from loopagent.core.conversation import Role
     from loopagent.core.state import RunState
-    from loopagent.ports import Commit, RememberedAnswer, StoredArtifact
+    from loopagent.ports import RememberedAnswer, StoredArtifact
+    from loopagent.stores.written import Row
 
 VERSION_BITS = 24
 """Bits of a log key that hold the version; the rest is the run's key."""
 MAX_VERSION = (1 << VERSION_BITS) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A commit as it is written."""
-
-    commit: Commit
-    state: bytes
-    body: bytes
-    requests: list[records.RequestChange]
-    spec: tuple[str, str] | None = None
-    """Hash and body, at creation."""
-    metadata: str | None = None
-    spilled: bytes | None = None
-    said: Sequence[tuple[Role, str]] = ()
-    """What goes into the run's conversation."""
-
-    @property
-    def first_message(self) -> int:
-        """Number of the entry's first message, or of the one that will come next."""
-        return self.commit.state.messages - len(self.commit.messages) + 1
-
-
-def prepare(commit: Commit) -> Row:
-    """Turn a commit into bytes.
-
-    Raises:
-        StoreError: Something in it is not JSON.
-    """
-    if commit.version >= MAX_VERSION:
-        raise StoreError(
-            f"Run {commit.state.id!r} has {MAX_VERSION} transactions; there is no room."
-        )
-    try:
-        state = dump_state(commit.state)
-        body = encode(Entry(commit.at, commit.events, commit.facts, commit.messages))
-        spilled = None if commit.spilled is None else dump_outcomes(commit.spilled)
-    except ValueError as error:
-        raise records.not_json(f"a value of run {commit.state.id!r}", error) from error
-    said = newly_said(commit.state, commit.facts, commit.messages)
-    return Row(
-        commit, state, body, records.request_changes(commit.facts), spilled=spilled, said=said
-    )
-
-
-def prepare_new(commit: Commit, metadata: dict[str, Any] | None) -> Row:
-    """Turn the first commit of a run into bytes, with its pinned definition.
-
-    Raises:
-        StoreError: Something in it is not JSON.
-    """
-    spec = commit.state.spec
-    try:
-        pinned = (spec.digest(), spec.model_dump_json(by_alias=True))
-        about = to_json(metadata).decode() if metadata else None
-    except ValueError as error:
-        raise records.not_json(f"the definition of run {commit.state.id!r}", error) from error
-    return replace(prepare(commit), spec=pinned, metadata=about)
 
 
 # ---------------------------------------------------------------------- runs
@@ -151,6 +87,8 @@ def _spec(connection: sqlite3.Connection, row: Row) -> int:
 def commit(connection: sqlite3.Connection, row: Row) -> int:
     """Move a run on, if it is still where the commit saw it; returns the `seq` of its first fact."""
     state, facts = row.commit.state, len(row.commit.facts)
+    if row.commit.version >= MAX_VERSION:
+        raise StoreError(f"Run {state.id!r} has {MAX_VERSION} transactions; there is no room.")
     moved = connection.execute(
         """
         UPDATE run

@@ -1,0 +1,97 @@
+"""What stores of bytes make of a commit, and of the bytes when they are read again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
+
+from loopagent.core.conversation import newly_said
+from loopagent.core.log import Entry, encode
+from loopagent.core.state import SCHEMA_VERSION, dump_outcomes, dump_state
+from loopagent.errors import CorruptError
+from loopagent.stores import records
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loopagent.core.conversation import Role
+    from loopagent.core.state import RunState
+    from loopagent.ports import Commit
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A commit as it is written."""
+
+    commit: Commit
+    state: bytes
+    body: bytes
+    requests: list[records.RequestChange]
+    spec: tuple[str, str] | None = None
+    """Hash and body, at creation."""
+    metadata: str | None = None
+    spilled: bytes | None = None
+    said: Sequence[tuple[Role, str]] = ()
+    """What goes into the run's conversation."""
+
+    @property
+    def first_message(self) -> int:
+        """Number of the entry's first message, or of the one that will come next."""
+        return self.commit.state.messages - len(self.commit.messages) + 1
+
+
+def prepare(commit: Commit) -> Row:
+    """Turn a commit into bytes.
+
+    Raises:
+        StoreError: Something in it is not JSON.
+    """
+    try:
+        state = dump_state(commit.state)
+        body = encode(Entry(commit.at, commit.events, commit.facts, commit.messages))
+        spilled = None if commit.spilled is None else dump_outcomes(commit.spilled)
+    except ValueError as error:
+        raise records.not_json(f"a value of run {commit.state.id!r}", error) from error
+    said = newly_said(commit.state, commit.facts, commit.messages)
+    return Row(
+        commit, state, body, records.request_changes(commit.facts), spilled=spilled, said=said
+    )
+
+
+def prepare_new(commit: Commit, metadata: dict[str, Any] | None) -> Row:
+    """Turn the first commit of a run into bytes, with its pinned definition.
+
+    Raises:
+        StoreError: Something in it is not JSON.
+    """
+    spec = commit.state.spec
+    try:
+        pinned = (spec.digest(), spec.model_dump_json(by_alias=True))
+        about = to_json(metadata).decode() if metadata else None
+    except ValueError as error:
+        raise records.not_json(f"the definition of run {commit.state.id!r}", error) from error
+    return replace(prepare(commit), spec=pinned, metadata=about)
+
+
+def read_state(run_id: str, read: Callable[[], RunState]) -> RunState:
+    """A stored state; `read` puts its parts together.
+
+    Raises:
+        CorruptError: It is damaged, or a newer version wrote it.
+    """
+    try:
+        state = read()
+    except (ValueError, TypeError) as error:
+        raise CorruptError(
+            f"The state of run {run_id!r} cannot be read: it is damaged, or was written by a newer"
+            " version of loopagent."
+        ) from error
+    if state.schema_version > SCHEMA_VERSION:
+        raise CorruptError(
+            f"The state of run {run_id!r} was written by a newer version of loopagent"
+            f" ({state.schema_version}; this one knows {SCHEMA_VERSION}): upgrade loopagent."
+        )
+    return state
