@@ -12,6 +12,7 @@ from loopagent.core.agent_spec import AgentSpec, ApprovalPolicy, Limits
 from loopagent.core.early import early_call
 from loopagent.core.effects import RunAction
 from loopagent.core.events import MessagePosted, Reported
+from loopagent.core.hook_spec import HookSpec
 from tests.core.play import MAIL, WORK, Play, act, agent
 
 
@@ -57,6 +58,7 @@ def test_names_and_parameters_are_read_as_ever() -> None:
         other(serial=True),
         agent(early_start=True, approval=ApprovalPolicy(read="ask")),
         agent(early_start=True, approval=ApprovalPolicy(read="never")),
+        agent(early_start=True, hooks=(HookSpec(name="ask", point="before_action"),)),
         agent(early_start=True, steps=("Chat",)),
     ],
 )
