@@ -15,7 +15,6 @@ from loopagent.attachments import Attachment
 from loopagent.cli import decide, manage, scenarios, tools
 from loopagent.cli.conversations import conversations
 from loopagent.cli.memory import memory
-from loopagent.cli.output import out
 from loopagent.cli.session import Output, drive, run_async, terminal_answerer
 from loopagent.cli.skills import skills
 from loopagent.cli.triggers import triggers
@@ -122,20 +121,19 @@ def demo(
         bool, typer.Option(help="Run it here to its end, answering by itself.")
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8080,
+    browse: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in a browser.")
+    ] = True,
 ) -> None:
-    """Try it: a bundled project with a scripted model, real actions over a real data file, no network."""
+    """Try it: a bundled project with a scripted model, real actions over a real data file, no network.
+
+    A run begins; its plan waits for you in the page.
+    """
     loaded = load_project(resources.folder("examples") / "demo")
     if headless:
         run_async(tools.headless_demo(loaded))
         return
-    out.print("Start a run from another terminal:")
-    out.print(
-        f"  curl -s localhost:{port}/api/v1/runs?wait=5 -H 'content-type: application/json' \\"
-    )
-    out.print(
-        '    -d \'{"agent": "order-analyst", "message": "Which orders are late, and in which region?"}\''
-    )
-    tools.serve_forever(open_app(loaded, "memory://", serving=True), "127.0.0.1", port)
+    tools.page_demo(loaded, port, browse=browse)
 
 
 @cli.command()

@@ -6,7 +6,9 @@ import asyncio
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+import tempfile
+import webbrowser
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -173,24 +175,64 @@ async def _answer_by_default(app: App, view: RunView) -> None:
         await app.answer(row.id, decision=decision, values=values, feedback=feedback, by="demo")
 
 
-def serve_forever(app: App, host: str, port: int) -> None:
-    """Serve until a stop signal comes."""
+def page_demo(project: Project, port: int, *, browse: bool) -> None:
+    """Serve the bundled example over a file of its own, with a run whose plan waits in the page.
+
+    Args:
+        project: The example.
+        port: Where to listen; 0 takes any free port.
+        browse: Open the page in a browser, if there is one.
+    """
+
+    async def begin(app: App, site: str) -> None:
+        view = await app.start("order-analyst", DEMO_TASK)
+        page = f"{site}/runs/{view.id}"
+        out.print(f"a run has begun and will ask you to approve its plan: {page}", markup=False)
+        if browse:
+            await asyncio.to_thread(webbrowser.open, page)
+
+    with tempfile.TemporaryDirectory() as folder:
+        app = App(
+            agents=project.agents.values(),
+            store=f"sqlite:///{folder}/demo.db",
+            model=project.settings.model,
+            base_dir=project.folder,
+            env={},
+        )
+        serve_forever(app, "127.0.0.1", port, begin)
+
+
+def serve_forever(
+    app: App, host: str, port: int, then: Callable[[App, str], Awaitable[None]] | None = None
+) -> None:
+    """Serve until a stop signal comes.
+
+    Args:
+        app: What to serve.
+        host: Address to listen on.
+        port: Where to listen; 0 takes any free port.
+        then: Called with the app and the address of the pages once it listens.
+    """
     token = app.env.get("LOOPAGENT_API_TOKEN") or None
     server = make_server(app, host=host, port=port, token=token)
     if token is None and host not in {"127.0.0.1", "::1", "localhost"}:
         err.print("warning: everybody who can connect may run agents; set LOOPAGENT_API_TOKEN")
-    asyncio.run(_served(server, host))
+    asyncio.run(_served(server, app, host, then))
 
 
-async def _served(server: Any, host: str) -> None:
+async def _served(
+    server: Any, app: App, host: str, then: Callable[[App, str], Awaitable[None]] | None
+) -> None:
     async def announce() -> None:
         while not server.started and not server.should_exit:
             await asyncio.sleep(0.02)
-        for one in server.servers:
-            for socket in one.sockets:
-                out.print(
-                    f"listening on http://{host}:{socket.getsockname()[1]}/api/v1", markup=False
-                )
+        sockets = [socket for one in server.servers for socket in one.sockets]
+        sites = [f"http://{host}:{one.getsockname()[1]}" for one in sockets]
+        for site in sites:
+            out.print(f"listening on {site}/api/v1", markup=False)
+            out.print(f"pages on {site}/", markup=False)
+        if then is not None and sites:
+            await then(app, sites[0])
 
     announcing = asyncio.create_task(announce())
     try:

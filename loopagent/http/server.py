@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from types import FrameType
 from typing import Any
 
@@ -34,11 +35,16 @@ class Server(uvicorn.Server):
             await super().serve(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End the streams, then stop as uvicorn does."""
+        """End the streams, then stop; a second Ctrl-C does not wait for anything.
+
+        The process ends by itself with code 0: uvicorn's own handler would have the signal kill it at the end.
+        """
+        del frame
         self._host.closing = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._host.bus.wake_all)
-        super().handle_exit(sig, frame)
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
 
 
 def make_server(app: App, *, host: str, port: int, token: str | None = None) -> Server:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from secrets import token_urlsafe
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -82,7 +82,6 @@ class Pages:
         self._environment = Environment(
             loader=PackageLoader("loopagent.web"),
             autoescape=True,
-            undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
