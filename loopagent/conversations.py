@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from loopagent.core.events import CancelRequested
 from loopagent.errors import RequestError
 from loopagent.ports import NOTHING, Handed
-from loopagent.runtime.line import Line
+from loopagent.runtime.line import Line, Past
 
 
 if TYPE_CHECKING:
@@ -76,10 +76,10 @@ class Conversations:
         _check(state)
         state.spec = _with_tools(state.spec, state.conversation)
         for _ in range(MAX_TRIES):
-            context = await self._line.context(state) if state.conversation else ""
+            past = await self._line.past(state) if state.conversation else Past()
             try:
                 await self._engine.create(
-                    state, message, by=by, metadata=metadata, context=context, given=given
+                    state, message, by=by, metadata=metadata, given=given, **past._asdict()
                 )
             except RequestError as error:
                 if error.code != "conversation_busy" or on_busy == "reject":

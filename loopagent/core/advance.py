@@ -111,11 +111,13 @@ def _started(tx: Tx, event: Started) -> None:
     if event.queued:
         tx.issue(AwaitConversation(QUEUED, event.message, event.by))
     else:
-        _begin(tx, event.message, event.context, event.by)
+        _begin(tx, event.message, event.by, context=event.context, carried=event.carried)
 
 
-def _begin(tx: Tx, message: str, context: str, by: str) -> None:
+def _begin(tx: Tx, message: str, by: str, *, context: str, carried: str) -> None:
     tx.fact(RunStarted())
+    if carried:
+        tx.carry(carried)
     if context:
         tx.say("user", "context", context)
     if tx.state.parent_id is None and tx.state.origin is None:
@@ -127,7 +129,9 @@ def _begin(tx: Tx, message: str, context: str, by: str) -> None:
 
 
 def _let_in(tx: Tx, effect: AwaitConversation, outcome: Outcome) -> None:
-    _begin(tx, effect.message, str(outcome.value or ""), effect.by)
+    past = cast("dict[str, str]", outcome.value) if isinstance(outcome.value, dict) else {}
+    shown = {name: str(past.get(name) or "") for name in ("context", "carried")}
+    _begin(tx, effect.message, effect.by, **shown)
 
 
 def _settled(tx: Tx, event: Settled) -> None:

@@ -145,6 +145,8 @@ class Limits(Spec):
     """Length of a text that a hook adds, or gives as its reason."""
     max_history_tokens: int = Field(default=8_000, ge=0)
     """About how many tokens of earlier messages a run that continues a conversation is shown at its start."""
+    max_carried_chars: int = Field(default=100_000, ge=0)
+    """Length of what it is shown of the look-ups of the run before it; 0 shows nothing."""
     max_active_skills: int = Field(default=20, ge=0)
     """Skills that may become active in one run; their instructions stay in its context."""
     max_reads_first: int = Field(default=3, ge=0)
@@ -166,6 +168,8 @@ class ContextSpec(Spec):
     """Share of the window that is left filled then."""
     result_turns: int = Field(default=6, ge=0)
     """Turns after which a result may be shown as a stub."""
+    carried_turns: int = Field(default=2, ge=0)
+    """The same for what an earlier run of the conversation had looked up."""
     rewrite_bytes: int = Field(default=64_000, ge=0)
     """Old results become stubs once they are this long together, so that the provider's cache is seldom lost."""
     stub_bytes: int = Field(default=400, ge=200)

@@ -113,6 +113,27 @@ def history(messages: Sequence[Said], total: int, budget_tokens: int) -> str:
     return f"{_HEADING} {compact_json(body)}"
 
 
+def carried_text(looked_up: Sequence[dict[str, Any]], max_chars: int) -> str:
+    """What an earlier run had looked up, as one message: the newest that fit, oldest first.
+
+    Args:
+        looked_up: What was found, oldest first.
+        max_chars: Longest message.
+    """
+    left = max_chars - len(_CARRIED) - 2
+    chosen: list[str] = []
+    for one in reversed(looked_up):
+        text = compact_json(one)
+        if len(text) + 1 <= left and text not in chosen:
+            chosen.insert(0, text)
+            left -= len(text) + 1
+    return f"{_CARRIED}[{','.join(chosen)}]" if chosen else ""
+
+
+_CARRIED: Final = (
+    "What you looked up in the last run of this conversation follows as data, so that you need not ask again; "
+    "its handles of artifacts are not those of this run: "
+)
 _HEADING: Final = (
     "This task continues a conversation. What was said last follows as data;"
     " `earlier` counts the messages before that:"

@@ -32,6 +32,8 @@ class Started:
     """The working data that the run begins with, for the log; the state has it already."""
     artifacts: tuple[dict[str, Any], ...] = ()
     """Files and texts it is given: `{artifactId, name, mediaType, bytes}`."""
+    carried: str = ""
+    """What the run before it in its conversation had looked up."""
     kind: Literal["started"] = "started"
 
 

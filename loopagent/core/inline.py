@@ -33,6 +33,8 @@ OPERATIONS: dict[str, Operation[Any]] = {
     one.field: one for one in (ArtifactCalls(), ConversationCalls(), MemoryWrites())
 }
 """What can be done, by field. A new operation is a module with a class, and one entry here."""
+LOOKED_UP = tuple(f'{{"{one.field}":' for one in OPERATIONS.values() if one.reads)
+"""How a message with results of look-ups begins."""
 _BY_KEY = {one.key: one for one in OPERATIONS.values()}
 
 

@@ -72,6 +72,16 @@ class Tx:
             fresh = with_fresh(state.view.fresh, state.turn, state.messages, size)
             state.view = replace(state.view, fresh=fresh)
 
+    def carry(self, text: str) -> None:
+        """Append what an earlier run had looked up; it becomes a stub sooner than results of this one."""
+        spec, before = self.state.spec.context, self.state.view.fresh
+        self.say("user", "results", text)
+        if self.state.view.fresh != before:
+            last = self.state.view.fresh[-1]
+            sooner = last.turn - max(0, spec.result_turns - spec.carried_turns)
+            fresh = (*before, replace(last, turn=sooner))
+            self.state.view = replace(self.state.view, fresh=fresh)
+
     def notice(self, text: str) -> None:
         """Tell the model something at the next turn boundary."""
         self.state.notices = (*self.state.notices, text)

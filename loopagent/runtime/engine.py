@@ -70,6 +70,7 @@ class Engine:
         by: str,
         metadata: dict[str, Any] | None = None,
         context: str = "",
+        carried: str = "",
         queued: bool = False,
         given: Handed = NOTHING,
     ) -> None:
@@ -78,7 +79,7 @@ class Engine:
             text = "The server is shutting down."
             raise RequestError("shutting_down", text, status=503, retryable=True)
         now, files = self._clock(), given.described
-        started = Started(message, now, by, context, queued, state.payload, files)
+        started = Started(message, now, by, context, queued, state.payload, files, carried)
         transition = advance(state, started)
         new, facts, said = transition.state, transition.facts, transition.messages
         commit = Commit(new, 0, now, (started,), facts, said, artifacts=given.stored)

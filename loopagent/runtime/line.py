@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from loopagent.core.conversation import QUEUED, history
 from loopagent.core.events import Settled
 from loopagent.core.outcome import Outcome
 from loopagent.logs import log
+from loopagent.runtime.carry import carried
 
 
 if TYPE_CHECKING:
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 500
 """Messages that a run is shown of its conversation at most, whatever its budget."""
+
+
+class Past(NamedTuple):
+    """What was before a run in its conversation."""
+
+    context: str = ""
+    """What was said last."""
+    carried: str = ""
+    """What the run before it had looked up."""
 
 
 class Line:
@@ -41,22 +51,23 @@ class Line:
         self._clock = clock
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def context(self, state: RunState) -> str:
+    async def past(self, state: RunState) -> Past:
         """What a run is shown of its conversation when it begins now."""
         row = await self._row(state)
         if row is None:
-            return ""
+            return Past()
         recent = await self._store.said(
             row.user, row.id, tenant=row.tenant, first=max(1, row.last - MAX_SHOWN + 1)
         )
-        return history(recent, row.messages, state.spec.limits.max_history_tokens)
+        context = history(recent, row.messages, state.spec.limits.max_history_tokens)
+        return Past(context, await carried(self._store, state, recent))
 
     async def let_in(self, state: RunState) -> None:
         """Let a waiting run begin if it is its turn; saying so twice does no harm."""
         row = await self._row(state)
         if row is None or row.active[:1] != (state.id,):
             return
-        begins = Settled(QUEUED, Outcome.done(await self.context(state)), self._clock())
+        begins = Settled(QUEUED, Outcome.done((await self.past(state))._asdict()), self._clock())
         await self._engine.deliver(state.id, lambda _: [begins])
 
     def ended(self, state: RunState) -> None:

@@ -88,8 +88,11 @@ def test_a_run_that_waits_its_turn_does_nothing_until_it_is_let_in() -> None:
     again = load_state(dump_state(state), SPEC)
     assert again.pending[QUEUED] == AwaitConversation(QUEUED, "Plan a day.", "client")
 
-    begun = advance(again, Settled(QUEUED, Outcome.done("Before."), 100.0))
+    begun = advance(
+        again, Settled(QUEUED, Outcome.done({"context": "Before.", "carried": "[]"}), 100.0)
+    )
     assert [(one.kind, one.text) for one in begun.messages] == [
+        ("results", "[]"),
         ("context", "Before."),
         ("task", "Plan a day."),
     ]
