@@ -29,6 +29,7 @@ SEATS: Final = {
     "B3": "Which skills may be used?",
     "B4": "Which actions are there?",
     "B5": "How are attachments shown?",
+    "B6": "Which results are out of date?",
     "B10": "What do hooks of the host say?",
     "B8": "What of the past is shown?",
     "C1": "What does the model want?",
@@ -253,7 +254,7 @@ RULES: Final[dict[str, Rule]] = {
         lambda d: f"attempt {d['attempt']} failed: {d['kind']}: {quoted(d['message'])}",
     ),
     "context.compacted": Rule(
-        "F4",
+        _by({"superseded": "B6"}, "reason", "F4"),
         lambda d: (
             f"{d['messages']} messages up to #{d['upTo']} are "
             + ("shown as stubs" if d["how"] == "stubs" else "summed up")

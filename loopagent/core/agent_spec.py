@@ -168,6 +168,8 @@ class ContextSpec(Spec):
     """Share of the window that is left filled then."""
     result_turns: int = Field(default=6, ge=0)
     """Turns after which a result may be shown as a stub."""
+    away_seconds: float = Field(default=3_600, gt=0)
+    """A reply so long ago is told of with the next prompt, in seconds."""
     carried_turns: int = Field(default=2, ge=0)
     """The same for what an earlier run of the conversation had looked up."""
     rewrite_bytes: int = Field(default=64_000, ge=0)

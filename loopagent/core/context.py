@@ -50,6 +50,15 @@ class Fresh:
 
 
 @value_object(frozen=True, slots=True)
+class Latest:
+    """A message with results of reading calls; `keys` are those that no later call has replaced."""
+
+    number: int
+    size_bytes: int
+    keys: tuple[str, ...]
+
+
+@value_object(frozen=True, slots=True)
 class View:
     """Which messages are shown, and how; part of the state of a run."""
 
@@ -64,6 +73,12 @@ class View:
     """Number of the message that stands for what is left out."""
     tried: int = 0
     """Turn after which room was last made."""
+    latest: tuple[Latest, ...] = ()
+    """Results that later identical calls may replace."""
+    outdated: tuple[Latest, ...] = ()
+    """Those that were replaced and are still shown in full."""
+    superseded: tuple[int, ...] = ()
+    """Messages that are shown as stubs because later ones hold what they held."""
     overflows: int = 0
     """Prompts in a row that were too long for the model."""
     ceiling_tokens: int = 0
@@ -77,9 +92,8 @@ class View:
 
     def stubs(self, message: Said, size_bytes: int, least_bytes: int) -> bool:
         """Whether a message is shown as a stub; one shorter than `least_bytes` never is."""
-        return (
-            message.number <= self.stubbed and message.kind in SHRINK and size_bytes >= least_bytes
-        )
+        old = message.number <= self.stubbed or message.number in self.superseded
+        return old and message.kind in SHRINK and size_bytes >= least_bytes
 
 
 def size_of(text: str) -> int:
@@ -95,10 +109,11 @@ def with_fresh(fresh: tuple[Fresh, ...], turn: int, number: int, size: int) -> t
     return (*fresh, Fresh(turn, number, 1, size))
 
 
-def stub(message: Said, chars: int) -> str:
+def stub(message: Said, chars: int, view: View) -> str:
     """What is shown in place of a long message."""
+    replaced = "replaced by a later call of the same; " if message.number in view.superseded else ""
     return (
-        f"[#{message.number} {message.kind}, {chars:,} characters, of turn {message.turn}; "
+        f"[#{message.number} {message.kind}, {chars:,} characters, of turn {message.turn}; {replaced}"
         f"ask with Retry messageIndex {message.number}]"
     )
 

@@ -11,8 +11,9 @@ class ContextCompacted(FactData):
     """Room was made in what the model sees; the messages themselves stay as they are."""
 
     fact = "context.compacted"
-    reason: Literal["lifetime", "window", "overflow"]
-    """Results had become old, the model's window was nearly full, or the model refused the prompt as too long."""
+    reason: Literal["lifetime", "superseded", "window", "overflow"]
+    """Results had become old or were replaced by later ones, the model's window was nearly full, or the model refused
+    the prompt as too long."""
     how: Literal["stubs", "summary"]
     """Results are shown as stubs, or a summary stands for whole turns."""
     up_to: int

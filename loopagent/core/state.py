@@ -228,6 +228,8 @@ class RunState:
     """The end that is about to come; nothing else happens any more."""
     hooked_turn: int = 0
     """The turn that the hooks before it have let begin."""
+    replied_at: float = 0.0
+    """When the model replied last, seconds since the epoch."""
     notices: tuple[str, ...] = ()
     """What the engine tells the model at the next turn boundary."""
     messages: int = 0

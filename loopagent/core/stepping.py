@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopagent.core import claims, compaction, ending, hooks, inline, limits, people, plans
+from loopagent.core import (
+    away,
+    claims,
+    compaction,
+    ending,
+    hooks,
+    inline,
+    limits,
+    people,
+    plans,
+    superseded,
+)
 from loopagent.core.artifact_handles import handle_of
 from loopagent.core.changes import commit_payload
 from loopagent.core.effects import CallModel
@@ -71,7 +82,9 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
     if done.payload is not None:
         commit_payload(tx, done.payload)
     if done.results:
-        tx.say("user", "results", results_text(done.results, handle=lambda one: handle_of(tx, one)))
+        text = results_text(done.results, handle=lambda one: handle_of(tx, one))
+        tx.say("user", "results", text)
+        superseded.note(tx, done.calls if step.request["type"] == "Actions" else (), text)
     for name, reason in done.skills:
         activate(tx, name, by="model", decided_by="model", reason=reason)
     for kind, text in done.said:
@@ -144,6 +157,7 @@ def _hand_over(tx: Tx) -> None:
     """Give the model what waited for the turn boundary: the engine's notices, then one message of a person."""
     inline.hand_over(tx)
     plans.tell_mode(tx)
+    away.tell(tx)
     state = tx.state
     if state.notices:
         tx.say("user", "feedback", "\n\n".join(state.notices))

@@ -66,6 +66,7 @@ def take_reply(tx: Tx, outcome: Outcome) -> None:
     """Absorb how a planner call ended."""
     value: dict[str, Any] = outcome.value if isinstance(outcome.value, dict) else {}
     spent = _charge(tx, value)
+    tx.state.replied_at = tx.at
     if not outcome.ok:
         _model_failed(tx, outcome)
         return

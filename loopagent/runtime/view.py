@@ -85,7 +85,7 @@ class ChatView:
         text, size = message.text, size_of(message.text)
         shown = Shown(message.number, message.kind, message.turn, size, len(text))
         if view.stubs(shown, size, least):
-            text = stub(shown, shown.chars)
+            text = stub(shown, shown.chars, view)
         at = len(self.shown)
         if message.kind == "summary":
             at = next((at for at, one in enumerate(self.shown) if one.number > view.summarised), at)
@@ -102,7 +102,8 @@ class ChatView:
                 continue
             short = view.stubs(shown, shown.size_bytes, least)
             self.shown.append(shown)
-            self.chat.append(ChatMessage(chat.role, stub(shown, shown.chars)) if short else chat)
+            text = stub(shown, shown.chars, view)
+            self.chat.append(ChatMessage(chat.role, text) if short else chat)
         self._forget_hash()
 
 
@@ -127,6 +128,7 @@ def _same(one: View, other: View) -> bool:
         one.stubbed == other.stubbed
         and one.summarised == other.summarised
         and one.kept == other.kept
+        and one.superseded == other.superseded
     )
 
 

@@ -90,7 +90,10 @@ async def test_it_can_be_turned_off_and_a_waiting_run_gets_it_too() -> None:
 async def test_it_becomes_a_stub_sooner_than_the_run_s_own_results() -> None:
     retry = {"taskComplete": False, "message": "On.", "nextStep": {"type": "Retry"}}
     model = Listening(LOOK, DONE, *[retry] * 4)
-    spec = {"context": {"rewriteBytes": 0, "carriedTurns": 2}, "limits": {"repeatLimit": 50}}
+    spec: dict[str, Any] = {
+        "context": {"rewriteBytes": 0, "carriedTurns": 2},
+        "limits": {"repeatLimit": 50},
+    }
     long = Attachment("long.txt", b"word " * 1000)
     async with App(agents=[Agent("clerk", model=model, **spec)]) as app:
         await begin(app, attachments=[long])
