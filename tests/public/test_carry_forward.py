@@ -33,7 +33,7 @@ def carried(model: Listening, at: int) -> list[str]:
 
 
 async def begin(app: App, agent: str = "clerk", **options: Any) -> Any:
-    where = {"conversation": "c1", "user": "ann", "attachments": [FILE], **options}
+    where: dict[str, Any] = {"conversation": "c1", "user": "ann", "attachments": [FILE], **options}
     return await app.wait((await app.start(agent, "Go.", **where)).id)
 
 
@@ -55,12 +55,13 @@ async def test_nobody_else_is_shown_it() -> None:
     model, other = Listening(LOOK), Listening()
     async with App(agents=[Agent("clerk", model=model), Agent("other", model=other)]) as app:
         await begin(app)
-        for whose in (
+        others: list[dict[str, Any]] = [
             {"user": "bob"},
             {"tenant": "acme"},
             {"conversation": "c2"},
             {"conversation": None},
-        ):
+        ]
+        for whose in others:
             await begin(app, **whose)
         await begin(app, "other")
         assert [carried(model, at) for at in range(2, 6)] == [[], [], [], []]
