@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loopagent.core.state import Message
 from loopagent.ports import LogEntry, RequestRow, RunRow, Snapshot, StoredArtifact
 from loopagent.stores import records
+from loopagent.stores.memory_answers import MemoryAnswers
 from loopagent.stores.memory_conversations import MemoryConversations
 from loopagent.stores.memory_notes import MemoryNotes
 from loopagent.stores.memory_triggers import MemoryTriggers
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from loopagent.conversation_port import ConversationRow
     from loopagent.core.conversation import Said
     from loopagent.core.state import RunState
-    from loopagent.ports import Commit, RememberedAnswer
+    from loopagent.ports import Commit
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +57,7 @@ class _Request:
     row: RequestRow
 
 
-class MemoryStore(MemoryNotes, MemoryTriggers):
+class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers):
     """Keeps runs as the objects they are; states are values, so none is copied.
 
     Args:
@@ -68,7 +69,6 @@ class MemoryStore(MemoryNotes, MemoryTriggers):
         self._keep_answers_seconds = keep_answers_seconds
         self._runs: dict[str, _Run] = {}
         self._requests: dict[str, _Request] = {}
-        self._answers: dict[str, tuple[float, RememberedAnswer]] = {}
         self._last_key = 0
         self._talks = MemoryConversations()
 
@@ -344,7 +344,7 @@ class MemoryStore(MemoryNotes, MemoryTriggers):
         run = self._runs.get(run_id)
         return None if run is None else run.owner
 
-    # ------------------------------------------------------------------ artifacts and answers
+    # ------------------------------------------------------------------ artifacts
 
     async def put_artifact(self, run_id: str, artifact: StoredArtifact) -> None:
         """Keep a text for a run; see `Store.put_artifact`."""
@@ -355,23 +355,6 @@ class MemoryStore(MemoryNotes, MemoryTriggers):
         """A text of this run; see `Store.artifact`."""
         run = self._runs.get(run_id)
         return None if run is None else run.artifacts.get(artifact_id)
-
-    async def remember(self, key: str, answer: RememberedAnswer, *, at: float) -> RememberedAnswer:
-        """Keep an answer, forget expired ones; see `Store.remember`."""
-        oldest = at - self._keep_answers_seconds
-        for name in [name for name, kept in islice(self._answers.items(), 20) if kept[0] < oldest]:
-            del self._answers[name]
-        kept_at, kept = self._answers.get(key, (at, answer))
-        if kept_at < oldest:
-            del self._answers[key]
-            kept_at, kept = at, answer
-        self._answers[key] = (kept_at, kept)
-        return kept
-
-    async def recall(self, key: str) -> RememberedAnswer | None:
-        """The answer kept under a key; see `Store.recall`."""
-        found = self._answers.get(key)
-        return None if found is None else found[1]
 
     # ------------------------------------------------------------------ inside
 

@@ -21,10 +21,9 @@ def test_the_demo_is_decided_in_the_page(browser: Browser) -> None:
     )
     try:
         assert process.stdout is not None
-        assert "listening on" in process.stdout.readline()
-        assert "pages on http://127.0.0.1:" in process.stdout.readline()
-        found = re.search(r"(http://[^/]+)(/runs/\S+)", process.stdout.readline())
-        assert found is not None
+        said = "".join(process.stdout.readline() for _ in range(3))
+        found = re.search(r"listening on .*\npages on .*\n.*(http://[^/]+)(/runs/\S+)", said)
+        assert found is not None, said
         with watched(browser, found[1]) as seen:
             page = seen.page
             page.goto(found[2])
