@@ -17,6 +17,7 @@ from loopagent import resources
 from loopagent.agent import Agent
 from loopagent.attachments import Attachment, checked_attachments
 from loopagent.clients import ToolAnswer, answer_call, with_client_tools
+from loopagent.controlling import Controlling
 from loopagent.conversations import Conversations, OnBusy
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.client_tool_spec import ClientToolSpec
@@ -43,7 +44,6 @@ from loopagent.intake import message as checked_message
 from loopagent.intake import payload as checked_payload
 from loopagent.memory import Memory
 from loopagent.ports import Store
-from loopagent.reading import Reading
 from loopagent.redaction import Redactor, secrets_of
 from loopagent.registry import Registry
 from loopagent.runtime.attempts import RetryPolicy
@@ -59,7 +59,7 @@ from loopagent.stores import open_store
 from loopagent.triggers import Triggers, TriggerSpec
 
 
-class App(Reading):
+class App(Controlling):
     """Agents, a store and the engine that runs them.
 
     Args:
@@ -372,15 +372,6 @@ class App(Reading):
         await self.engine.deliver(
             run_id, lambda now: [mode_change(self.agents, now, mode, self._clock(), by=by)]
         )
-        return await self.get(run_id)
-
-    async def resume(self, run_id: str) -> RunView:
-        """Take up a run that another process left in the middle; nothing happens to one that goes on anyway.
-
-        Raises:
-            RequestError: `unknown_run` (404).
-        """
-        await self.engine.resume(run_id)
         return await self.get(run_id)
 
     async def delete(self, run_id: str) -> None:

@@ -37,6 +37,7 @@ SEATS: Final = {
     "C3": "What follows from an empty or refused reply?",
     "C4": "What becomes of an invalid reply?",
     "C5": "What becomes of a reply that was cut off?",
+    "B9": "Does it go back to an earlier point?",
     "C7": "Is it stopped?",
     "C8": "Is another model asked as well?",
     "D1": "What runs, and how does it end?",
@@ -226,6 +227,27 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "run.cancelled": Rule(
         "C7", lambda d: f"the run is stopped by {d['by']}", lambda d: quoted(d["reason"])
+    ),
+    "run.paused": Rule(
+        "C7",
+        lambda d: "it stands still with the run above it" if d["above"] else f"{d['by']} pauses it",
+        lambda d: quoted(d["reason"]),
+    ),
+    "run.limits_raised": Rule(
+        "F3",
+        lambda d: f"{d['by']} lets it spend more",
+        lambda d: joined(
+            *(f"{one}: {d['before'][one]} → {now}" for one, now in d["limits"].items())
+        ),
+    ),
+    "run.forked": Rule(
+        "B9",
+        lambda d: f"{d['by']} takes turn {d['turn']} of {d['fromRunId']} anew",
+        lambda d: joined(
+            _said("told", d.get("message")),
+            "with another payload" if d["newPayload"] else "",
+            "the approval of its plan does not hold" if d["approvalDropped"] else "",
+        ),
     ),
     "plan.proposed": Rule(
         "A3",

@@ -144,6 +144,8 @@ class Commit:
     will be made again and do no harm."""
     artifacts: tuple[StoredArtifact, ...] = ()
     """Texts and files that a new run is created with; only `create` looks at them."""
+    history: tuple[LogEntry, ...] = ()
+    """Of a forked run: what it takes over of the other one's log, numbered as its own from 1; `version` counts it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +282,7 @@ class Store(ConversationStore, NoteStore, RetentionStore, TriggerStore, Protocol
     async def create(self, commit: Commit, *, metadata: dict[str, Any] | None = None) -> int:
         """Add a run with its first transition and pinned spec; returns the first event's `seq` (1 for a root run).
 
+        One with a history has that as the beginning of its log, its transcript and its events.
         One that continues a conversation creates it where the user has none of this id.
 
         Raises:

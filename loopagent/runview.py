@@ -7,6 +7,7 @@ from typing import Any
 
 from loopagent.core import policy
 from loopagent.core.client_calls import requested
+from loopagent.core.control_state import RAISABLE
 from loopagent.core.lineage import children_of
 from loopagent.core.loop_state import LoopState
 from loopagent.core.state import RunState
@@ -45,7 +46,7 @@ class RunView:
     def public(self) -> dict[str, Any]:
         """The run as camelCase JSON; its loop state is in every answer."""
         state = self.state
-        result = state.result
+        result, limits = state.result, state.spec.limits
         return {
             "id": state.id,
             "rootRunId": state.root_id,
@@ -62,6 +63,9 @@ class RunView:
             "payload": state.payload,
             "message": result.message if result else None,
             "reason": result.reason if result else None,
+            "paused": state.paused.public() if state.paused else None,
+            "forkedFrom": state.forked_from.public() if state.forked_from else None,
+            "limits": {name: getattr(limits, field) for name, field in RAISABLE.items()},
             "commands": list(result.commands) if result else [],
             "form": result.form if result else None,
             "requests": self.asks,

@@ -70,10 +70,13 @@ def tree_asks(states: list[RunState]) -> list[dict[str, Any]]:
 def tree_loop(states: list[RunState]) -> LoopState:
     """The loop state of the first run, which waits as soon as everything under way below it waits for people."""
     first = states[0]
-    working = any(not one.on_hold for one in states[1:])
-    asks = [(state, ask) for state in states for ask in open_requests(state)]
-    if first.ended or not first.on_hold or first.waiting or working or not asks:
+    working = any(not one.on_hold and one.paused is None for one in states[1:])
+    if first.ended or not first.on_hold or first.waiting or working or first.paused is not None:
         return loop_state(first)
+    asks = [(state, ask) for state in states for ask in open_requests(state)]
+    still = next((one for one in states if one.paused is not None), None)
+    if not asks:
+        return loop_state(first if still is None else still)
     state, ask = asks[0]
     return LoopState(state_of_ask(ask), None, ask_public(state, ask))
 

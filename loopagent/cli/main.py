@@ -12,10 +12,10 @@ import typer
 from loopagent import logs, resources
 from loopagent.app import App
 from loopagent.attachments import Attachment
-from loopagent.cli import decide, manage, scenarios, tools
+from loopagent.cli import control, decide, scenarios, tools
 from loopagent.cli.conversations import conversations
 from loopagent.cli.memory import memory
-from loopagent.cli.session import Output, drive, run_async, terminal_answerer
+from loopagent.cli.session import Output, drive, payload_of, run_async, terminal_answerer
 from loopagent.cli.skills import skills
 from loopagent.cli.triggers import triggers
 from loopagent.conversations import OnBusy
@@ -31,7 +31,7 @@ cli = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-cli.add_typer(manage.runs, name="runs")
+cli.add_typer(control.runs, name="runs")
 cli.add_typer(decide.requests, name="requests")
 cli.add_typer(conversations, name="conversations")
 cli.add_typer(memory, name="memory")
@@ -212,11 +212,7 @@ def _payload(file: Path | None, settings: list[str]) -> Any:
     """The payload to start with, from a file and from `path=value` options."""
     payload: Any = None
     if file is not None:
-        try:
-            payload = json.loads(file.read_text(encoding="utf-8-sig"))
-        except (OSError, ValueError) as error:
-            message = f"{file}: the payload cannot be read as JSON: {error}"
-            raise ConfigError(message) from error
+        payload = payload_of(file)
     for one in settings:
         path, separator, text = one.partition("=")
         if not separator or not path:

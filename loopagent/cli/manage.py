@@ -11,7 +11,7 @@ import typer
 
 from loopagent.app import App
 from loopagent.cli.output import out, print_json, short, show_event, table
-from loopagent.cli.session import Output, drive, last_event, run_async, terminal_answerer
+from loopagent.cli.session import run_async
 from loopagent.core.lineage import ARROW
 from loopagent.errors import ConfigError
 from loopagent.explain import explain
@@ -23,7 +23,7 @@ from loopagent.tree import nested
 
 
 runs = typer.Typer(
-    help="Runs: list, show, events, turns, turn, explain, resume, cancel, delete, prune.",
+    help="Runs: look at them, pause, resume, fork, cancel, delete, prune.",
     no_args_is_help=True,
 )
 Project = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
@@ -104,7 +104,7 @@ def show_run(
         if as_json:
             print_json({**view.public(), "tree": nested(await app.tree(run_id))[0]})
         else:
-            _show(view)
+            show_view(view)
             _show_below(nested(await app.tree(run_id))[0], "")
         return 0
 
@@ -201,22 +201,6 @@ def explain_run(
     with_app(project, db, work)
 
 
-@runs.command("resume")
-def resume_run(
-    run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False
-) -> None:
-    """Go on with a run that was left in the middle, to its end or its next question."""
-
-    async def work(app: App) -> int:
-        after = await last_event(app, run_id)
-        view = await app.resume(run_id)
-        output: Output = "json" if as_json else "timeline"
-        answer = None if as_json else terminal_answerer()
-        return await drive(app, view, output=output, answer=answer, after=after)
-
-    with_app(project, db, work)
-
-
 @runs.command("cancel")
 def cancel_run(
     run_id: RunId,
@@ -232,7 +216,7 @@ def cancel_run(
         if as_json:
             print_json(view.public())
         else:
-            _show(view)
+            show_view(view)
         return 0
 
     with_app(project, db, work)
@@ -282,13 +266,20 @@ def prune_runs(
     with_app(project, db, work)
 
 
-def _show(view: RunView) -> None:
+def show_view(view: RunView) -> None:
+    """Print a run as it is now."""
     public = view.public()
     for key in ("id", "agent", "model", "status", "reason", "turn", "message"):
         if public[key] not in (None, ""):
             out.print(f"{key:>9}: ", end="")
             out.print(str(public[key]), markup=False)
     out.print(f"{'state':>9}: {public['state']['state']}")
+    if public["paused"]:
+        why = " ".join(("by", public["paused"]["by"], public["paused"]["reason"])).strip()
+        out.print(f"{'paused':>9}: {why}", markup=False)
+    if public["forkedFrom"]:
+        origin = f"{public['forkedFrom']['runId']}, before turn {public['forkedFrom']['turn']}"
+        out.print(f"{'fork of':>9}: {origin}", markup=False)
     out.print(f"{'payload':>9}: ", end="")
     print_json(public["payload"])
     for one in public["requests"]:

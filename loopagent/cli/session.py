@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import typer
@@ -19,7 +20,7 @@ from loopagent.app import App
 from loopagent.cli.output import err, out, print_json, show_event, visible
 from loopagent.clients import ToolAnswer
 from loopagent.core.lineage import ARROW
-from loopagent.errors import RequestError
+from loopagent.errors import ConfigError, RequestError
 from loopagent.ports import RequestRow
 from loopagent.runview import RunView
 
@@ -29,8 +30,10 @@ Output = Literal["timeline", "json", "events"]
 EXIT = {"completed": 0, "failed": 1, "cancelled": 4}
 EXIT_WAITING = 3
 EXIT_TIME_LIMIT = 124
-WAITING = frozenset({"interactive", "followup", "client_tool"})
-"""Loop states in which somebody is asked something."""
+STILL = "resumable"
+"""Loop state of a paused run."""
+WAITING = frozenset({"interactive", "followup", "client_tool", STILL})
+"""Loop states in which somebody outside has to do something."""
 UNFIT = 422
 """Status of an answer that does not fit what was asked."""
 Answerer = Callable[[App, RunView], Any]
@@ -85,10 +88,9 @@ async def _follow(
         if not (now.waiting or now.state.ended):
             after = await _watch(app, run_id, output, after)
         view = await app.wait(run_id)
-        if view.state.ended or answer is None:
+        if answer is None or view.state.ended or view.loop.state == STILL:
             await _rest(app, run_id, after, output)
-            if view.state.ended or answer is None:
-                return
+            return
         await answer(app, view)
 
 
@@ -311,6 +313,19 @@ def _question(question: Json) -> Any:
         label, choices=offered or None, default=None if shown is None else str(shown)
     )
     return answer or None
+
+
+def payload_of(file: Path) -> Any:
+    """The payload in a JSON file.
+
+    Raises:
+        ConfigError: It cannot be read.
+    """
+    try:
+        return json.loads(file.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        message = f"{file}: the payload cannot be read as JSON: {error}"
+        raise ConfigError(message) from error
 
 
 def run_async(work: Any) -> None:

@@ -15,8 +15,10 @@ from loopagent.core import (
     claims,
     client_calls,
     compaction,
+    control,
     ending,
     family,
+    forking,
     hooks,
     inline,
     plans,
@@ -47,9 +49,13 @@ from loopagent.core.effects import (
 from loopagent.core.events import (
     CancelRequested,
     Event,
+    Forked,
+    LimitsRaised,
     MessagePosted,
     ModeChanged,
+    PauseRequested,
     Reported,
+    ResumeRequested,
     Settled,
     Started,
 )
@@ -88,7 +94,8 @@ def advance(state: RunState, *events: Event) -> Transition:
         return Transition(state, changed=False)
     if not tx.state.ended:
         publish_resumed(tx)
-        carry_on(tx)
+        if tx.state.paused is None:
+            carry_on(tx)
     if not tx.state.ended:
         family.note_question(tx)
         publish_state(tx)
@@ -120,10 +127,10 @@ def _begin(tx: Tx, message: str, by: str, *, context: str, carried: str) -> None
         tx.carry(carried)
     if context:
         tx.say("user", "context", context)
-    if tx.state.parent_id is None and tx.state.origin is None:
+    if by == "model" or tx.state.parent_id is not None or tx.state.origin is not None:
+        tx.say("user", "task", message)  # a parent's, or an event's: it must not pass for a person
+    else:
         hear(tx, "task", message, by=_by(by))
-    else:  # a parent's model wrote it, or an event from outside, which must not pass for a person
-        tx.say("user", "task", message)
     if not hooks.holds_run(tx, message):
         recall.ask(tx, message)
 
@@ -168,6 +175,8 @@ def _mark_started(tx: Tx, event: Reported) -> None:
     if marked:
         tx.clock(event.at)
         tx.state.pending = {**tx.state.pending, **marked}
+        if tx.state.paused is not None:  # a child that was begun in that moment has not heard of it
+            control.tell_below(tx)
 
 
 def _message_posted(tx: Tx, event: MessagePosted) -> None:
@@ -225,6 +234,22 @@ def _cancel_requested(tx: Tx, event: CancelRequested) -> None:
         ending.leave(tx)
         return
     ending.cancel(tx, event.reason, _by(event.by))
+
+
+def _pause_requested(tx: Tx, event: PauseRequested) -> None:
+    control.pause(tx, event, _by(event.by))
+
+
+def _resume_requested(tx: Tx, event: ResumeRequested) -> None:
+    control.resume(tx, event, _by(event.by))
+
+
+def _limits_raised(tx: Tx, event: LimitsRaised) -> None:
+    control.raise_limits(tx, event, _by(event.by))
+
+
+def _forked(tx: Tx, event: Forked) -> None:
+    forking.begin(tx, event, _by(event.by))
 
 
 def _model_settled(tx: Tx, effect: CallModel, outcome: Outcome) -> None:
@@ -290,6 +315,10 @@ ABSORB: dict[type[Any], Callable[[Tx, Any], None]] = {
     MessagePosted: _message_posted,
     CancelRequested: _cancel_requested,
     ModeChanged: _mode_changed,
+    PauseRequested: _pause_requested,
+    ResumeRequested: _resume_requested,
+    LimitsRaised: _limits_raised,
+    Forked: _forked,
 }
 SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
     CallModel: _model_settled,

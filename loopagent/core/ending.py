@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from loopagent.core import client_calls
+from loopagent.core.artifact_handles import handle_of
 from loopagent.core.changes import commit_payload
 from loopagent.core.effects import AskHuman, CallClientTool, CallHook, RunAction, StartRun, key_of
 from loopagent.core.facts import (
@@ -19,16 +21,30 @@ from loopagent.core.facts import (
 from loopagent.core.facts_sub_agents import stopped
 from loopagent.core.hashing import json_hash
 from loopagent.core.hook_spec import at
-from loopagent.core.loop_state import publish_state
+from loopagent.core.loop_state import GOES_ON, publish_state
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import request_id
+from loopagent.core.results import results_text
 from loopagent.core.state import Farewell, Result, Status
 from loopagent.core.steps import open_step
 
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from loopagent.core.effects import Effect
+    from loopagent.core.steps import Done
     from loopagent.core.tx import Tx
+
+
+STOPPED: Final = (
+    "Your last step was stopped in its middle, as the run was. Its results are above; what is not among them was not"
+    " begun."
+)
+CUT_OFF: Final = Outcome.failed(
+    "cancelled", "Stopped; it may have taken effect.", may_have_run=True
+)
+"""The outcome of a call that was under way when a run ended that may go on."""
 
 
 def complete(
@@ -49,12 +65,22 @@ def complete(
 
 def fail(tx: Tx, reason: str, message: str, *, by: DecidedBy = "engine", **detail: Any) -> None:
     """End the run because it cannot go on; everything done so far is kept."""
-    close_effects(tx, reason)
     result = Result(reason, message, detail=detail)
+    goes_on = reason in GOES_ON and tx.state.parent_id is None
+    pending = list(tx.state.pending.values())
+    if not goes_on:
+        close_effects(tx, reason)
+    else:
+        _close_all(tx, reason)
+        _tell_stopped(tx, pending)
     if _farewell(tx, Farewell("failed", result, by)):
         return
     tx.close_turn("failed")
+    state = tx.state
+    waiting = (state.mail, state.notices, state.inline)
     _end(tx, "failed", result)
+    if goes_on:
+        state.mail, state.notices, state.inline = waiting
     tx.fact(RunFailed(reason=reason, message=message, usage=tx.state.usage.public()), by)
 
 
@@ -88,8 +114,7 @@ def _farewell(tx: Tx, last: Farewell) -> bool:
     if state.farewell is not None or not at(state.spec.hooks, "after_run"):
         return False
     state.farewell = last
-    state.pending, state.step, state.handler = {}, None, None
-    state.inline, state.claim = (), None
+    state.pending, state.step, state.handler, state.claim = {}, None, None, None
     result = last.result
     data = {"status": last.status, "reason": result.reason, "message": result.message}
     tx.issue(CallHook(f"{state.turn}:hook.end", "after_run", data))
@@ -98,22 +123,44 @@ def _farewell(tx: Tx, last: Farewell) -> bool:
 
 def close_effects(tx: Tx, reason: str) -> None:
     """Take back everything pending: requests are closed, running work is stopped and given an end."""
-    for effect in tx.state.pending.values():
-        _close(tx, effect, reason)
-    tx.state.pending = {}
+    _close_all(tx, reason)
     _keep_partial(tx)
 
 
-def _keep_partial(tx: Tx) -> None:
+def _close_all(tx: Tx, reason: str) -> None:
+    for effect in tx.state.pending.values():
+        _close(tx, effect, reason)
+    tx.state.pending = {}
+
+
+def _tell_stopped(tx: Tx, pending: Collection[Effect]) -> None:
+    """Keep for the model what its open step brought: no call without a result, should the run go on."""
+    tx.state.inline = tuple(
+        one if one.outcome is not None else replace(one, outcome=CUT_OFF) for one in tx.state.inline
+    )
+    if tx.state.step is None:
+        return
+    for effect in pending:
+        if isinstance(effect, RunAction | CallClientTool | StartRun):
+            tx.result(key_of(effect.id), CUT_OFF)
+    brought = _keep_partial(tx)
+    if brought is not None and brought.results:
+        text = results_text(brought.results, handle=lambda one: handle_of(tx, one))
+        tx.say("user", "results", text)
+    tx.notice(STOPPED)
+
+
+def _keep_partial(tx: Tx) -> Done | None:
     """What the open step has brought so far stays with the run."""
     step, handler = tx.state.step, open_step(tx.state)
     brought = handler.abandon(tx.state, step.results) if step and handler else None
     if brought is None:
-        return
+        return None
     if brought.payload is not None:
         commit_payload(tx, brought.payload)
     for key, fact in brought.facts:
         tx.fact(fact, key=key)
+    return brought
 
 
 def _close(tx: Tx, effect: Effect, reason: str) -> None:
@@ -144,5 +191,5 @@ def _end(tx: Tx, status: Status, result: Result) -> None:
     state.unheard = (*state.unheard, *state.asked, *([state.parent_id] if state.parent_id else []))
     state.asked = {}
     state.pending, state.step, state.handler, state.mail, state.notices = {}, None, None, (), ()
-    state.inline, state.claim, state.farewell = (), None, None
+    state.inline, state.claim, state.farewell, state.paused = (), None, None, None
     publish_state(tx)

@@ -57,9 +57,10 @@ class Reported:
     `serves`: this child's end now settles another effect of its parent (`data["effect"]`).
     `told`: other runs have heard how this one stands (`data["runs"]`); counts after the end as well.
     `discarded`: calls that began early and were not asked for in the end (`data["calls"]`).
+    `above`: how the runs above stand: whether they are paused, and what each may spend (`data["limits"]`, root first).
     """
 
-    what: Literal["started", "model_retry", "spent", "serves", "told", "discarded"]
+    what: Literal["started", "model_retry", "spent", "serves", "told", "discarded", "above"]
     data: dict[str, Any]
     at: float
     kind: Literal["reported"] = "reported"
@@ -100,7 +101,65 @@ class ModeChanged:
     kind: Literal["mode_changed"] = "mode_changed"
 
 
-Event: TypeAlias = Started | Settled | Reported | MessagePosted | CancelRequested | ModeChanged
+@dataclass(frozen=True, slots=True)
+class PauseRequested:
+    """Somebody wants the run to stand still until it is resumed."""
+
+    at: float
+    reason: str = ""
+    by: str = "client"
+    kind: Literal["pause_requested"] = "pause_requested"
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeRequested:
+    """Somebody wants a paused run to go on, or one that a failing model ended to try again."""
+
+    at: float
+    by: str = "client"
+    kind: Literal["resume_requested"] = "resume_requested"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsRaised:
+    """Somebody lets the run use more; one that ended at a limit goes on. `limits` goes by the fields of `Limits`."""
+
+    limits: dict[str, Any]
+    at: float
+    by: str = "client"
+    kind: Literal["limits_raised"] = "limits_raised"
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """What happened so far happened to another run, up to the beginning of `turn`; this run goes its own way now."""
+
+    run_id: str
+    turn: int
+    at: float
+    by: str = "client"
+    message: str = ""
+    """What is said to this run before the turn; empty for nothing."""
+    payload: Any = None
+    """Other working data, if `new_payload`."""
+    new_payload: bool = False
+    limits: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Limits that it has instead, by the fields of `Limits`."""
+    kind: Literal["forked"] = "forked"
+
+
+Event: TypeAlias = (
+    Started
+    | Settled
+    | Reported
+    | MessagePosted
+    | CancelRequested
+    | ModeChanged
+    | PauseRequested
+    | ResumeRequested
+    | LimitsRaised
+    | Forked
+)
 
 
 @dataclass(frozen=True, slots=True)

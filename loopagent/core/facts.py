@@ -26,6 +26,8 @@ class Fact:
     data: dict[str, Any]
     turn: int | None = None
     path: str | None = None
+    copy_of: str | None = None
+    """Id of the event that this one is a copy of, in a run that was forked."""
 
 
 def public_event(
@@ -48,12 +50,13 @@ def public_event(
     event["type"] = fact.type
     event["decidedBy"] = fact.decided_by
     event["data"] = fact.data
+    if fact.copy_of is not None:
+        event["forkedFrom"] = fact.copy_of
     return event
 
 
 FACT_TYPES: dict[str, type[FactData]] = {}
 """Type name → model of its `data`; filled as the classes below are defined."""
-
 
 _set: Final = object.__setattr__  # the classes are frozen
 
@@ -141,12 +144,6 @@ class RunWaiting(FactData):
     fact = "run.waiting"
     requests: list[str]
     """Ids of the open requests."""
-
-
-class RunResumed(FactData):
-    """An answer arrived and the run goes on."""
-
-    fact = "run.resumed"
 
 
 class RunMessageQueued(FactData):

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from loopagent.core.events import Reported
+from loopagent.core import control
+from loopagent.core.control_state import Paused
+from loopagent.core.events import LimitsRaised, Reported, ResumeRequested
 from loopagent.core.spending import Spent
 
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
 def counts_after_end(event: Event) -> bool:
     """Whether an event means something to a run that has ended."""
-    return isinstance(event, Reported) and event.what == "told"
+    if isinstance(event, Reported):
+        return event.what == "told"
+    return isinstance(event, ResumeRequested | LimitsRaised)
 
 
 def note_question(tx: Tx) -> None:
@@ -58,9 +62,28 @@ def _told(tx: Tx, event: Reported) -> None:
         tx.touched = True
 
 
+def _above(tx: Tx, event: Reported) -> None:
+    """The runs above are paused or go on, or may spend more."""
+    state = tx.state
+    pairs = zip(state.ancestors, event.data["limits"], strict=False)
+    frames = tuple(one.allowed(cast("list[Any]", bounds)) for one, bounds in pairs)
+    if frames != state.ancestors:
+        state.ancestors = frames
+        tx.clock(event.at)
+        control.tell_below(tx)
+    reason = event.data["paused"]
+    if reason is not None and state.paused is None:
+        tx.clock(event.at)
+        control.hold(tx, Paused("engine", str(reason), event.at, above=True), "engine")
+    elif reason is None and state.paused is not None and state.paused.above:
+        tx.clock(event.at)
+        control.let_go(tx, "engine")
+
+
 HEARD: dict[str, Callable[[Tx, Reported], None]] = {
     "spent": _spent,
     "serves": _serves,
     "told": _told,
+    "above": _above,
 }
 """What to do about each kind of report from around the run."""

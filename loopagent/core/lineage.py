@@ -198,7 +198,20 @@ def _frame(parent: RunState, limits: Limits, spent: Spent, seconds: float) -> An
         max_cost_usd=limits.max_cost_usd,
         seconds=None if limits.max_seconds is None else limits.max_seconds - seconds,
         spent=spent,
+        max_seconds=limits.max_seconds,
     )
+
+
+def above(state: RunState) -> dict[str, Any]:
+    """How a run and those above it stand, for the children under way below it; see `Reported`."""
+    own = state.spec.limits
+    frames = [
+        [one.max_turns, one.max_tokens, one.max_cost_usd, one.max_seconds]
+        for one in state.ancestors
+    ]
+    frames.append([own.max_turns, own.max_tokens, own.max_cost_usd, own.max_seconds])
+    paused = state.paused
+    return {"paused": None if paused is None else paused.reason, "limits": frames}
 
 
 def spent_by(state: RunState) -> Spent:
@@ -213,19 +226,22 @@ def spent_by(state: RunState) -> Spent:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What a run has to tell another one: that it ended or asks something, or that it is to stop."""
+    """What a run has to tell another one: that it ended or asks something, how it stands, or that it is to stop."""
 
     run_id: str
-    outcome: Outcome | None
-    """For the parent: how the work ended. None for a child: it is to stop."""
+    outcome: Outcome | None = None
+    """For the parent: how the work ended. None for a child."""
+    above: dict[str, Any] | None = None
+    """For a child under way: how the runs above it stand. None for one that is to stop."""
 
 
 def news(state: RunState) -> list[News]:
     """Everything a run still has to tell, in no order that matters."""
     found: list[News] = []
+    needed = () if state.ended else children_of(state)
     for one in state.unheard:
         if one != state.parent_id:
-            found.append(News(one, None))
+            found.append(News(one, above=above(state) if one in needed else None))
         elif state.ended or state.asks:
             found.append(News(one, outcome_of(state)))
     return found

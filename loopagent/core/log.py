@@ -16,9 +16,13 @@ from pydantic_core import from_json, to_json
 from loopagent.core.events import (
     CancelRequested,
     Event,
+    Forked,
+    LimitsRaised,
     MessagePosted,
     ModeChanged,
+    PauseRequested,
     Reported,
+    ResumeRequested,
     Settled,
     Started,
 )
@@ -78,7 +82,7 @@ def encode(entry: Entry) -> bytes:
         (
             at,
             [_event_row(one, at) for one in entry.events],
-            [(one.type, one.decided_by, one.data, one.turn, one.path) for one in entry.facts],
+            [_fact_row(one) for one in entry.facts],
             [(one.number, one.role, one.kind, one.text, one.turn) for one in entry.messages],
         )
     )
@@ -131,6 +135,10 @@ _EVENT_TYPES: dict[str, type[Any]] = {
     "message_posted": MessagePosted,
     "cancel_requested": CancelRequested,
     "mode_changed": ModeChanged,
+    "pause_requested": PauseRequested,
+    "resume_requested": ResumeRequested,
+    "limits_raised": LimitsRaised,
+    "forked": Forked,
 }
 
 _NAMES: dict[type[Any], tuple[str, ...]] = {
@@ -159,6 +167,11 @@ def _event_row(event: Event, at: float) -> Row:
             value = _outcome_row(value)
         row.append(value)
     return row
+
+
+def _fact_row(fact: Fact) -> tuple[Any, ...]:
+    row = (fact.type, fact.decided_by, fact.data, fact.turn, fact.path)
+    return row if fact.copy_of is None else (*row, fact.copy_of)
 
 
 def _outcome_row(outcome: Outcome) -> Row:

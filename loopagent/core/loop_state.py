@@ -7,7 +7,8 @@ from typing import Any
 
 from loopagent.core.conversation import QUEUED
 from loopagent.core.effects import AskHuman, CallClientTool
-from loopagent.core.facts import RunResumed, RunStateChanged, RunWaiting
+from loopagent.core.facts import RunStateChanged, RunWaiting
+from loopagent.core.facts_control import RunResumed
 from loopagent.core.people import agents, request_id
 from loopagent.core.state import RunState
 from loopagent.core.tx import Tx
@@ -25,6 +26,9 @@ BUTTONS: dict[str, tuple[str, str]] = {
     "guard": ("approve", "terminate"),
     "question": ("answer", "terminate"),
     "client_tool": ("result", "error"),
+    "paused": ("resume", "terminate"),
+    "limit": ("raise", "stop"),
+    "model": ("retry", "stop"),
 }
 LABELS = {
     "approve": "Approve",
@@ -33,7 +37,19 @@ LABELS = {
     "terminate": "Stop the run",
     "result": "Give the result",
     "error": "Give an error",
+    "resume": "Go on",
+    "raise": "Raise the limit and go on",
+    "retry": "Try again",
+    "stop": "Leave it",
 }
+TITLES = {
+    "paused": "The run is paused",
+    "limit": "The run reached a limit",
+    "model": "The model failed",
+}
+"""What may be done with a run that stands still, beside answering requests."""
+GOES_ON = frozenset({"limit", "model"})
+"""Reasons of a failure after which a person may let the run go on: with a higher limit, or by trying again."""
 GUARD_LABELS = {"approve": "Try another way", "terminate": "Stop the run"}
 
 
@@ -54,11 +70,24 @@ def loop_state(state: RunState) -> LoopState:
     """The loop state of a run (`streaming` is for the runtime to add: the core sees no partial replies)."""
     if state.ended:
         reason = state.result.reason if state.result else state.status
-        return LoopState("idle", reason)
+        offered = may_go_on(state)
+        return LoopState("idle", reason, None if offered is None else offer(state, offered))
+    if state.paused is not None:
+        return LoopState("resumable", "paused", offer(state, "paused"))
     if not state.waiting:
         return LoopState("queued" if QUEUED in state.pending else "running")
     first = open_requests(state)[0]
     return LoopState(state_of_ask(first), None, ask_public(state, first))
+
+
+def may_go_on(state: RunState) -> str | None:
+    """Why an ended run failed, if a person may let it go on; None for any other one.
+
+    The end of a child is its parent's to deal with.
+    """
+    reason = state.result.reason if state.result is not None else ""
+    fits = state.status == "failed" and state.parent_id is None and reason in GOES_ON
+    return reason if fits else None
 
 
 def state_of_ask(ask: AskHuman | CallClientTool) -> str:
@@ -78,10 +107,19 @@ def ask_public(state: RunState, ask: AskHuman | CallClientTool) -> dict[str, Any
         if isinstance(ask, CallClientTool)
         else (ask.ask, ask.title, None)
     )
+    return {**_drawn(state, kind, title), "requestId": request_id(state, ask), "expiresAt": due}
+
+
+def offer(state: RunState, kind: str) -> dict[str, Any]:
+    """What may be done with a run that stands still: no request is open for it, so there is none to answer."""
+    return _drawn(state, kind, TITLES[kind])
+
+
+def _drawn(state: RunState, kind: str, title: str) -> dict[str, Any]:
     labels = GUARD_LABELS if kind == "guard" else LABELS
     primary, secondary = BUTTONS[kind]
     return {
-        "requestId": request_id(state, ask),
+        "requestId": None,
         "runId": state.id,
         "agents": agents(state),
         "kind": kind,
@@ -89,17 +127,19 @@ def ask_public(state: RunState, ask: AskHuman | CallClientTool) -> dict[str, Any
         "primary": {"decision": primary, "label": labels[primary]},
         "secondary": {"decision": secondary, "label": labels[secondary]},
         "enabled": True,
-        "expiresAt": due,
+        "expiresAt": None,
     }
 
 
 def publish_state(tx: Tx) -> None:
     """Tell of a changed loop state, and of the start and end of waiting."""
     state = tx.state
-    if not state.shown_asks and state.shown == "running" and not state.waiting and not state.ended:
+    still = state.ended or state.paused is not None or state.waiting
+    if not still and state.shown == "running" and not state.shown_asks:
         return
     now = loop_state(state)
-    asks = tuple(request_id(state, one) for one in open_requests(state)) if state.waiting else ()
+    waits = state.waiting and state.paused is None
+    asks = tuple(request_id(state, one) for one in open_requests(state)) if waits else ()
     if (now.state, asks) == (state.shown, state.shown_asks):
         return
     if asks:

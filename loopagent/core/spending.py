@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from loopagent.core.values import value_object
@@ -125,6 +126,25 @@ class Ancestor:
     """Working time it had left when the child was started."""
     spent: Spent = Spent()
     """What it and the runs below it have spent, without this child."""
+    max_seconds: float | None = None
+    """Its own limit of working time, which tells how much more there is when that is raised."""
+
+    def allowed(self, bounds: Sequence[Any]) -> Ancestor:
+        """The same run with other limits: turns, tokens, cost and seconds."""
+        turns, tokens, cost, seconds = bounds
+        left = self.seconds
+        if seconds is None:
+            left = None
+        elif left is not None and self.max_seconds is not None:
+            left += seconds - self.max_seconds
+        return replace(
+            self,
+            max_turns=turns,
+            max_tokens=tokens,
+            max_cost_usd=cost,
+            max_seconds=seconds,
+            seconds=left,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.breaker import BreakerState
 from loopagent.core.context import View
+from loopagent.core.control_state import ForkedFrom, Paused, with_raised
 from loopagent.core.effects import (
     EXTERNAL,
     AskHuman,
@@ -277,6 +278,14 @@ class RunState:
     shown_asks: tuple[str, ...] = ()
     """Ids of the requests that were open then."""
     result: Result | None = None
+    paused: Paused | None = None
+    """That nothing new is begun until somebody resumes the run; what is under way is finished and kept."""
+    raised: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Limits that were raised, by the fields of `Limits`; `spec` has them already, its stored form has not."""
+    unraised: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What they were before."""
+    forked_from: ForkedFrom | None = None
+    """Where a forked run comes from."""
 
     def fork(self) -> RunState:
         """A shallow copy that may be assigned to; much cheaper than `copy.copy`, and made once a transition."""
@@ -321,8 +330,10 @@ class RunState:
 
     @property
     def resting(self) -> bool:
-        """Whether nobody has to do anything for the run now, because people or children do."""
-        return bool(self.pending) and all(is_outside(one) for one in self.pending.values())
+        """Whether nobody has to do anything for the run now, because people or children do, or because it is paused."""
+        return self.paused is not None or (
+            bool(self.pending) and all(is_outside(one) for one in self.pending.values())
+        )
 
     @property
     def calling(self) -> CallModel | None:
@@ -357,7 +368,7 @@ def load_state(body: bytes, spec: AgentSpec, spilled: Sequence[bytes] = ()) -> R
             version is refused, never guessed at.
     """
     state = _ADAPTER.validate_json(b'{"spec":' + _PLACEHOLDER + b"," + body[1:])
-    state.spec = spec
+    state.spec = with_raised(spec, state.raised)
     if state.step is not None and state.step.spilled:
         parts = [_OUTCOMES.validate_json(one) for one in spilled]
         results = together([*parts, state.step.results])

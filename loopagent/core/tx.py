@@ -50,7 +50,7 @@ class Tx:
     def clock(self, at: float) -> None:
         """Move time on; only working time counts towards `max_seconds`."""
         state = self.state
-        if state.clock and not state.on_hold:
+        if state.clock and state.paused is None and not state.on_hold:
             state.active_ms += max(0.0, (at - state.clock) * 1000.0)
         state.clock = self.at = at
         self.touched = True

@@ -13,6 +13,7 @@ from loopagent.http import (
     routes_agents,
     routes_artifacts,
     routes_client_tools,
+    routes_control,
     routes_conversations,
     routes_memory,
     routes_requests,
@@ -72,6 +73,7 @@ def create_api(
     problems.install(api)
     for routes in (
         routes_runs,
+        routes_control,
         routes_artifacts,
         routes_requests,
         routes_turns,

@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 from loopagent.core.client_tool_spec import ClientToolSpec
 from loopagent.http.attachment_models import NewAttachment
 from loopagent.http.body import Body, View
+from loopagent.http.models_control import ForkView, LimitsView, PauseView
 
 
 class NewRun(Body):
@@ -109,9 +110,10 @@ class Button(View):
 
 
 class Ask(View):
-    """An open request, complete enough to draw its buttons."""
+    """What may be decided, complete enough to draw its buttons."""
 
-    request_id: str
+    request_id: str | None = None
+    """The request to answer; null where a run stands still without one: then it is resumed, retried or raised."""
     run_id: str
     """The run that asks: the one looked at, or one below it."""
     agents: list[str]
@@ -161,7 +163,7 @@ class LoopStateView(View):
         "resumable",
     ]
     reason: str | None = None
-    """Why it is idle."""
+    """Why it is idle, or `paused`."""
     ask: Ask | None = None
 
 
@@ -228,6 +230,10 @@ class RunDetail(View):
     """The model's last word, once the run has ended."""
     reason: str | None = None
     """`completed`, `cancelled`, or why the run failed."""
+    paused: PauseView | None = None
+    forked_from: ForkView | None = None
+    limits: LimitsView
+    """What it may spend, with the runs below it."""
     commands: list[dict[str, JsonValue]] = []
     form: dict[str, JsonValue] | None = None
     """Form that came with the last word; nothing waits for its answer."""

@@ -229,13 +229,6 @@ async def cancel_run(
     return run_detail(await app.cancel(run_id, reason=reason, by="human"))
 
 
-@router.post("/runs/{run_id}/resume", responses=responses(400, 401, 404, 413, 422, 503))
-async def resume_run(app: Host, run_id: RunId, key: Key = None) -> RunDetail:
-    """Take up a run that was left in the middle."""
-    del key  # honoured before the route, for every POST
-    return run_detail(await app.resume(run_id))
-
-
 async def _start(app: App, body: NewRun, session: str, files: Sequence[Attachment]) -> RunView:
     return await app.start(
         body.agent,

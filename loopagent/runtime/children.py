@@ -146,25 +146,39 @@ class Children:
         try:
             state = live.state
             while state.unheard:
-                for one in news(state):
+                told = news(state)
+                for one in told:
                     await self._bring(state, one)
-                state = await self._engine.deliver(live.run_id, self._told(state.unheard))
+                state = await self._engine.deliver(live.run_id, self._told(state.unheard, told))
         except Exception as error:  # whatever it is, it is tried again later
             log.error("run.untold", error, run_id=live.run_id)
             await self._engine.let_go(live)
 
-    def _told(self, runs: tuple[str, ...]) -> Callable[[RunState], Sequence[Event]]:
-        event = Reported("told", {"runs": list(runs)}, self._clock())
-        return lambda _: [event]
+    def _told(
+        self, runs: tuple[str, ...], told: list[News]
+    ) -> Callable[[RunState], Sequence[Event]]:
+        """That these runs have heard; not those for which there is something else to hear by now."""
+        now = self._clock()
+
+        def decide(state: RunState) -> Sequence[Event]:
+            newer = {one.run_id for one in news(state) if one not in told}
+            heard = [one for one in runs if one not in newer]
+            return [Reported("told", {"runs": heard}, now)] if heard else ()
+
+        return decide
 
     async def _bring(self, state: RunState, one: News) -> None:
         now, outcome = self._clock(), one.outcome
 
         def decide(other: RunState) -> Sequence[Event]:
+            if other.ended:
+                return ()
             if outcome is not None:
-                return [Settled(state.serves, outcome, now)] if not other.ended else ()
+                return [Settled(state.serves, outcome, now)]
+            if one.above is not None:
+                return [Reported("above", one.above, now)]
             reason = "The run that gave the work does not need it any more."
-            return () if other.ended else [CancelRequested(now, reason, "engine")]
+            return [CancelRequested(now, reason, "engine")]
 
         try:
             await self._engine.deliver(one.run_id, decide)

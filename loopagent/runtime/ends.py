@@ -12,16 +12,16 @@ from loopagent.logs import log, performing
 
 
 if TYPE_CHECKING:
-    from loopagent.core.state import RunState
     from loopagent.runtime.live import Live
 
 
-def in_doubt(state: RunState, at: float) -> list[Settled]:
+def in_doubt(live: Live, at: float) -> list[Settled]:
     """The ends of calls that were started before a crash and may not silently run again."""
+    pending = live.state.pending
     return [
         Settled(key, interrupted(one), at)
-        for key, one in state.pending.items()
-        if isinstance(one, RunAction) and one.started and not one.repeatable
+        for key in live.workable
+        if isinstance(one := pending[key], RunAction) and one.started and not one.repeatable
     ]
 
 

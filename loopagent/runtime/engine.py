@@ -75,9 +75,7 @@ class Engine:
         given: Handed = NOTHING,
     ) -> None:
         """Create a run with its task, and what it is shown before, and start working on it unless it is to wait."""
-        if self.closing:
-            text = "The server is shutting down."
-            raise RequestError("shutting_down", text, status=503, retryable=True)
+        self._check_open()
         now, files = self._clock(), given.described
         started = Started(message, now, by, context, queued, state.payload, files, carried)
         transition = advance(state, started)
@@ -91,6 +89,17 @@ class Engine:
         async with live.lock:
             await self._dispatch(live, transition.effects)
         self.runs.forget_if_resting(live)
+
+    async def adopt(self, commit: Commit, metadata: dict[str, Any] | None = None) -> None:
+        """Create a run that something has happened in already, and go on with it."""
+        self._check_open()
+        await self._store.create(commit, metadata=metadata)
+        await self.resume(commit.state.id)
+
+    def _check_open(self) -> None:
+        if self.closing:
+            text = "The server is shutting down."
+            raise RequestError("shutting_down", text, status=503, retryable=True)
 
     async def deliver(self, run_id: str, decide: Callable[[RunState], Sequence[Event]]) -> RunState:
         """Bring events from outside to a run.
@@ -143,7 +152,7 @@ class Engine:
         if live.state.ended or not live.workable or not await self._leases.take(live):
             self.runs.forget_if_resting(live)
             return False
-        if doubts := in_doubt(live.state, self._clock()):
+        if doubts := in_doubt(live, self._clock()):
             await self._apply(live, lambda _: doubts)
         await self._dispatch(live, [live.state.pending[key] for key in live.workable])
         return True
@@ -203,6 +212,7 @@ class Engine:
             except ConflictError:
                 await self.runs.reload(live)
                 continue
+            goes_on = live.state.paused is not None and transition.state.paused is None
             live.state = transition.state
             live.version += 1
             live.hear(transition.messages)
@@ -212,6 +222,8 @@ class Engine:
             await self._dispatch(live, transition.effects)
             if in_vain:
                 await self._record(live, "discarded", {"calls": in_vain})
+            if attempt or goes_on:  # something may be pending that nobody here has begun
+                await self._take_up(live)
             return
         raise ConflictError(
             f"Run {live.run_id} is being changed by somebody else all the time; try again."

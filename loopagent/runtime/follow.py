@@ -24,7 +24,10 @@ POLL_SECONDS = 1.0
 async def follow(
     store: Store, bus: Bus, run_id: str, *, after: int, live: bool, closing: Callable[[], bool]
 ) -> AsyncGenerator[Event, None]:
-    """The public events of a run behind `after`, until its terminal one.
+    """The public events of a run behind `after`, until its last one.
+
+    That is when the run has ended and so has every run below it: children that are stopped with it tell so after
+    its own end. A run that ended and was let go on again is followed further.
 
     Args:
         store: Where they are kept.
@@ -37,24 +40,40 @@ async def follow(
     subscription = bus.subscribe(run_id)
     known: dict[str, int] = {}
     try:
-        async for event in _stored(store, run_id, after):
-            after = event["seq"]
-            _overtaken(event, known)
-            yield event
-            if _ends(event, run_id):
-                return
-        while live and not closing():
-            arrived = await subscription.get(POLL_SECONDS)
-            subscription = _renewed(bus, subscription)
-            for event in await _complete(store, run_id, after, arrived):
-                if event.get("seq", after + 1) <= after or _overtaken(event, known):
-                    continue
-                after = event.get("seq", after)
+        while True:
+            over, ended = await _standing(store, run_id)
+            async for event in _stored(store, run_id, after):
+                after = event["seq"]
+                ended = _ended(ended, event, run_id)
+                _overtaken(event, known)
                 yield event
-                if _ends(event, run_id):
+            if over or not live:
+                return
+            look = False
+            while not look:
+                if closing():
                     return
+                arrived = await subscription.get(POLL_SECONDS)
+                subscription = _renewed(bus, subscription)
+                for event in await _complete(store, run_id, after, arrived):
+                    beyond = event.get("seq", 0 if ended else after + 1) > after
+                    if not beyond or _overtaken(event, known):
+                        continue
+                    after = event.get("seq", after)
+                    ended = _ended(ended, event, run_id)
+                    look = look or event["type"] in TERMINAL
+                    yield event
+                look = ended and (look or not arrived)
     finally:
         bus.unsubscribe(subscription)
+
+
+async def _standing(store: Store, run_id: str) -> tuple[bool, bool]:
+    """Whether nothing happens any more in a run and those below it, and whether the run itself has ended."""
+    snapshot = await store.load(run_id)
+    ended = snapshot is None or snapshot.state.ended
+    over = ended and all(one.status != "running" for one in await store.tree(run_id))
+    return over, ended
 
 
 async def _stored(store: Store, run_id: str, after: int) -> AsyncGenerator[Event, None]:
@@ -96,5 +115,8 @@ def _overtaken(event: Event, known: dict[str, int]) -> bool:
     return kind in PIECES and turn <= known.get(run_id, 0)
 
 
-def _ends(event: Event, run_id: str) -> bool:
-    return event["type"] in TERMINAL and event["runId"] == run_id
+def _ended(before: bool, event: Event, run_id: str) -> bool:
+    """Whether the run has ended, by this event, else as `before`."""
+    if event["runId"] != run_id or event["type"] not in TERMINAL | {"run.resumed"}:
+        return before
+    return event["type"] in TERMINAL

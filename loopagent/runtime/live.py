@@ -130,7 +130,9 @@ class Live:
 
     @property
     def workable(self) -> list[str]:
-        """Ids of pending effects that a worker must perform and nobody performs yet."""
+        """Ids of pending effects that a worker must perform and nobody performs yet; of a paused run, none."""
+        if self.state.paused is not None:
+            return []
         return [
             key
             for key, one in self.state.pending.items()

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from loopagent.core.advance import advance
-from loopagent.core.events import Event, Settled, Started
+from loopagent.core.events import Event, Forked, Settled
 from loopagent.core.prompt import volatile_message
-from loopagent.core.state import RunState
 from loopagent.errors import RequestError
 from loopagent.ports import ChatMessage
+from loopagent.runtime.fold import beginning
 from loopagent.runtime.view import ChatView
 
 
@@ -19,13 +19,10 @@ if TYPE_CHECKING:
 
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.outcome import Outcome
+    from loopagent.core.state import RunState
     from loopagent.ports import LogEntry, Store
 
 
-SEED = (
-    "id spec model root_id parent_id client ancestors serves asks_parent".split()  # noqa: SIM905
-)
-"""What a run has from its beginning and keeps."""
 REPLIES = {
     "reply.received": "accepted",
     "reply.rejected": "rejected",
@@ -109,11 +106,10 @@ def _replay(
     system: Callable[[AgentSpec], str],
 ) -> str:
     """Go through the log up to the turn and render its prompt; returns the prompt's fingerprint."""
-    seed: dict[str, Any] = {name: getattr(now, name) for name in SEED}
-    state = RunState(**seed, payload=_initial_payload(entries))
+    state = beginning(now, entries)
     view, call, fingerprint = ChatView(state), f"{record.turn}:model", ""
     for entry in entries:
-        if not fingerprint and call in state.pending:
+        if not fingerprint and call in state.pending and not _forks(entry):
             fingerprint = _render(record, state, view, system)
         if (end := _end(entry.events, call)) is not None:
             _read_outcome(record, end)
@@ -124,12 +120,9 @@ def _replay(
     return fingerprint or _render(record, state, view, system)
 
 
-def _initial_payload(entries: Sequence[LogEntry]) -> Any:
-    for entry in entries[:1]:
-        for event in entry.events:
-            if isinstance(event, Started):
-                return event.payload
-    return None
+def _forks(entry: LogEntry) -> bool:
+    """Whether a copy goes its own way here: the turn that was open in the other run is taken anew."""
+    return any(isinstance(one, Forked) for one in entry.events)
 
 
 def _end(events: Sequence[Event], call: str) -> Outcome | None:

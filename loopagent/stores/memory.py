@@ -93,6 +93,7 @@ class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers):
         self._talks.enter(commit)
         run = _Run(self._next_key(), state, records.title(commit), commit.at, about)
         run.root = root or run
+        self._take_over(run, commit.history)
         first_seq = self._append(run, commit)
         run.artifacts.update({one.artifact_id: one for one in commit.artifacts})
         self._runs[state.id] = run
@@ -104,6 +105,13 @@ class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers):
         if run is None or run.version != commit.version:
             raise records.moved_on(commit.state.id, commit.version)
         return self._append(run, commit)
+
+    def _take_over(self, run: _Run, history: tuple[LogEntry, ...]) -> None:
+        run.version = len(history)
+        run.seq = sum(len(one.facts) for one in history)
+        run.entries.extend(history)
+        run.timeline.extend((one, run) for one in history)
+        run.messages.extend(message for one in history for message in one.messages)
 
     def _append(self, run: _Run, commit: Commit) -> int:
         root, facts = run.root, commit.facts

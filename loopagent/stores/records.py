@@ -89,7 +89,8 @@ def has_work(state: RunState) -> bool:
 
 def title(commit: Commit) -> str:
     """The beginning of the task."""
-    task = next((one.message for one in commit.events if isinstance(one, Started)), "")
+    entries = (*(one.events for one in commit.history), commit.events)
+    task = next((it.message for one in entries for it in one if isinstance(it, Started)), "")
     return task[:TITLE_CHARS]
 
 

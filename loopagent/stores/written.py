@@ -36,6 +36,8 @@ class Row:
     spilled: bytes | None = None
     said: Sequence[tuple[Role, str]] = ()
     """What goes into the run's conversation."""
+    history: Sequence[tuple[int, int, bytes]] = ()
+    """Log entries of another run that a forked one begins with: first event, first message, body."""
 
     @property
     def first_message(self) -> int:
@@ -73,7 +75,18 @@ def prepare_new(commit: Commit, metadata: dict[str, Any] | None) -> Row:
         about = to_json(metadata).decode() if metadata else None
     except ValueError as error:
         raise records.not_json(f"the definition of run {commit.state.id!r}", error) from error
-    return replace(prepare(commit), spec=pinned, metadata=about)
+    return replace(prepare(commit), spec=pinned, metadata=about, history=_taken_over(commit))
+
+
+def _taken_over(commit: Commit) -> list[tuple[int, int, bytes]]:
+    """The history of a forked run as bytes."""
+    rows: list[tuple[int, int, bytes]] = []
+    message = 1
+    for one in commit.history:
+        body = encode(Entry(one.at, one.events, one.facts, one.messages))
+        rows.append((one.first_seq, message, body))
+        message += len(one.messages)
+    return rows
 
 
 def read_state(run_id: str, read: Callable[[], RunState]) -> RunState:

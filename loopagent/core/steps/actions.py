@@ -138,6 +138,18 @@ class Actions(NextStep):
         ]
         return Done(calls=tuple(made), results=tuple(shown))
 
+    def abandon(self, run: RunState, results: Mapping[str, Outcome]) -> Done:
+        """The calls that have ended."""
+        del run
+        known = [(index, results.get(f"action.{index}")) for index in range(len(self.actions))]
+        return Done(
+            results=tuple(
+                call_result(index + 1, self.actions[index].name, outcome)
+                for index, outcome in known
+                if outcome is not None
+            )
+        )
+
     def _call(self, run: RunState, index: int) -> RunAction:
         call = self.actions[index]
         return call_action(run, call.name, call.params, f"action.{index}")

@@ -32,12 +32,13 @@ def create(connection: sqlite3.Connection, row: Row) -> int:
         raise records.exists(state.id)
     talk = conversations.enter(connection, row.commit)
     root, parent = _family(connection, state)
+    facts += sum(len(one.facts) for one in row.commit.history)
     seq = facts if root is None else _count_at_root(connection, root, facts)
     cursor = connection.execute(
         """
         INSERT INTO run (id, root, parent, spec, agent, status, work, version, seq, shown, turn,
                          created_at, updated_at, conversation, title, metadata, state)
-        VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
         (
             state.id,
@@ -47,6 +48,7 @@ def create(connection: sqlite3.Connection, row: Row) -> int:
             state.spec.name,
             state.status,
             records.has_work(state),
+            row.commit.version + 1,
             facts,
             records.shown(state),
             state.turn,
@@ -59,7 +61,11 @@ def create(connection: sqlite3.Connection, row: Row) -> int:
         ),
     )
     key = cursor.lastrowid or 0
-    first_seq = _append(connection, key, seq - facts + 1, row)
+    connection.executemany(
+        "INSERT INTO log (key, first_seq, first_message, body) VALUES (?, ?, ?, ?)",
+        [(log_key(key, at), *one) for at, one in enumerate(row.history, 1)],
+    )
+    first_seq = _append(connection, key, seq - len(row.commit.facts) + 1, row)
     for one in row.commit.artifacts:
         put_artifact(connection, state.id, one)
     return first_seq

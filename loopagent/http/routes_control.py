@@ -1,0 +1,60 @@
+"""Runs as a whole: pause, resume, raise limits, fork."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from loopagent.http.models import RunDetail
+from loopagent.http.models_control import ForkRun, PauseRun, RaiseLimits
+from loopagent.http.problems import responses
+from loopagent.http.routes_runs import Host, Key, RunId, run_detail
+
+
+router = APIRouter(tags=["runs"])
+
+
+@router.post("/runs/{run_id}/pause", responses=responses(400, 401, 404, 409, 413, 422, 503))
+async def pause_run(
+    app: Host, run_id: RunId, body: PauseRun | None = None, key: Key = None
+) -> RunDetail:
+    """Let a run stand still, with those below it, until it is resumed; what is under way ends and is kept."""
+    del key  # honoured before the route, for every POST
+    reason = body.reason if body is not None else ""
+    return run_detail(await app.pause(run_id, reason=reason, by="human"))
+
+
+@router.post("/runs/{run_id}/resume", responses=responses(400, 401, 404, 409, 413, 422, 503))
+async def resume_run(app: Host, run_id: RunId, key: Key = None) -> RunDetail:
+    """Let a run go on that is paused, that a failing model ended, or that was left in the middle."""
+    del key  # honoured before the route, for every POST
+    return run_detail(await app.resume(run_id, by="human"))
+
+
+@router.post("/runs/{run_id}/limits", responses=responses(400, 401, 404, 409, 413, 422, 503))
+async def raise_limits(app: Host, run_id: RunId, body: RaiseLimits, key: Key = None) -> RunDetail:
+    """Let a run, with those below it, spend more; one that ended at a limit goes on."""
+    del key  # honoured before the route, for every POST
+    wanted = body.model_dump(exclude_unset=True)
+    return run_detail(await app.raise_limits(run_id, wanted, by="human"))
+
+
+@router.post(
+    "/runs/{run_id}/fork", status_code=201, responses=responses(400, 401, 404, 409, 413, 422, 503)
+)
+async def fork_run(
+    app: Host, run_id: RunId, response: Response, body: ForkRun | None = None, key: Key = None
+) -> RunDetail:
+    """Start a copy of a run as it was before one of its turns; the run itself is not changed."""
+    del key  # honoured before the route, for every POST
+    how = body or ForkRun()
+    view = await app.fork(
+        run_id,
+        turn=how.turn,
+        message=how.message,
+        payload=how.payload,
+        limits=how.limits.model_dump(exclude_unset=True) if how.limits else None,
+        metadata=how.metadata,
+        by="human",
+    )
+    response.headers["Location"] = f"/api/v1/runs/{view.id}"
+    return run_detail(view)
