@@ -43,6 +43,7 @@ from loopagent.intake import (
 from loopagent.intake import message as checked_message
 from loopagent.intake import payload as checked_payload
 from loopagent.memory import Memory
+from loopagent.models import embedder_of
 from loopagent.ports import Store
 from loopagent.redaction import Redactor, secrets_of
 from loopagent.registry import Registry
@@ -53,6 +54,7 @@ from loopagent.runtime.invoke import Invoker
 from loopagent.runtime.leases import Leases, owner_name
 from loopagent.runtime.perform import Performer
 from loopagent.runtime.retention import Retention, keep_away
+from loopagent.runtime.similar import Embedder, Similar
 from loopagent.runtime.structured import Schemas, StructuredMode, structured_mode
 from loopagent.runview import RunView
 from loopagent.stores import open_store
@@ -74,6 +76,7 @@ class App(Controlling):
         retention: How long ended runs and their logs are kept; default: for ever.
         hooks: Functions that are asked around the runs of every agent, see `loopagent.hooks`.
         secret_values: Further values that are masked.
+        embedder: Finds notes by meaning too: a model such as `openai:NAME`, or a function; see `runtime.similar`.
         clock: Seconds since the epoch; tests give their own.
         recover: Whether to take up runs that an earlier process left in the middle, and to do what triggers are due.
         triggers: What starts runs by itself: schedules and webhooks.
@@ -93,6 +96,7 @@ class App(Controlling):
         retention: Retention | None = None,
         hooks: Iterable[Hook] = (),
         secret_values: Iterable[str] = (),
+        embedder: Embedder | str | None = None,
         clock: Callable[[], float] = time.time,
         recover: bool = True,
         triggers: Iterable[TriggerSpec] = (),
@@ -102,15 +106,16 @@ class App(Controlling):
         self._default_model = model or self.env.get(DEFAULT_MODEL_VARIABLE)
         self._registry = Registry(agents, env=self.env, base_dir=base_dir, hooks=hooks)
         self.agents = self._registry.agents
-        self._recover = recover
-        self._retention = retention or Retention()
+        self._recover, self._retention = recover, retention or Retention()
         self._clock = clock
         self.bus = Bus()
         triggers = tuple(triggers)
         hidden = [*secrets, *(name for one in triggers for name in one.secret_names)]
         self.redactor = Redactor([*secrets_of(self.env, hidden), *secret_values])
         self._invoker = Invoker(mask=self.redactor.mask)
-        self._performer = self._make_performer(retry, structured)
+        self._performer = self._make_performer(
+            retry, structured, Similar(embedder_of(embedder, self.env))
+        )
         self._leases = Leases(self.store, owner_name(token_hex(4)), clock)
         self.engine = Engine(
             store=self.store,
@@ -127,7 +132,7 @@ class App(Controlling):
         self.closing = False
 
     def _make_performer(
-        self, retry: RetryPolicy | None, structured: StructuredMode | None
+        self, retry: RetryPolicy | None, structured: StructuredMode | None, similar: Similar
     ) -> Performer:
         return Performer(
             store=self.store,
@@ -141,6 +146,7 @@ class App(Controlling):
             schemas=Schemas(structured or structured_mode(self.env)),
             redactor=self.redactor,
             hooks_of=self._registry.hooks_of,
+            similar=similar,
         )
 
     def _with_triggers(self, specs: Iterable[TriggerSpec]) -> Triggers:
@@ -195,8 +201,6 @@ class App(Controlling):
     def now(self) -> float:
         """Seconds since the epoch, by the app's clock."""
         return self._clock()
-
-    # ------------------------------------------------------------------ write
 
     async def start(
         self,

@@ -20,6 +20,8 @@ class Settings(Spec):
     """`provider:model` for agents that name none."""
     db: str | None = None
     """Where runs are kept: a file or a store URL."""
+    embeddings: str | None = None
+    """`openai:NAME` or `http://HOST:PORT/v1#NAME`: a model by which notes are found by meaning too."""
     structured: Literal["auto", "on", "off"] = "auto"
     """Whether models are held to the JSON Schema of a reply.
 

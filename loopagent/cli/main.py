@@ -176,6 +176,7 @@ def open_app(
         secrets=settings.secrets,
         retention=settings.retention,
         hooks=project.hooks,
+        embedder=settings.embeddings,
         secret_values=project.secret_values,
         base_dir=project.folder,
         recover=recover,

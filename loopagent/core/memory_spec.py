@@ -26,6 +26,8 @@ class MemorySpec(Spec):
     """How long a note is kept that no person confirms; null for ever."""
     similarity: float = Field(default=0.85, gt=0, le=1)
     """From which likeness on a note counts as the same as an earlier one; 1 is the same but for case and marks."""
+    least_relevance: float = Field(default=0.25, ge=0, le=1)
+    """From which cosine on a note is of use although it shares no word with the task; only with an embedding model."""
     max_tokens: int = Field(default=800, ge=0)
     """About how many tokens of notes a run is shown; 0 shows none."""
     max_shown: int = Field(default=50, ge=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from loopagent.core import recall
 from loopagent.core.effects import WriteMemory
 from loopagent.core.facts_memory import MemoryWritten
 from loopagent.core.inline_operation import Entry, Operation
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.problems import Problem
     from loopagent.core.state import RunState
+    from loopagent.core.tx import Tx
 
 
 DISABLED = "this agent keeps no notes; nothing was saved"
@@ -58,6 +60,11 @@ class MemoryWrites(Operation[WriteMemory]):
         if self.offered(run.spec):
             return None
         return Outcome.done({"disposition": "disabled", "reason": DISABLED})
+
+    def absorb(self, tx: Tx, effect: WriteMemory, outcome: Outcome) -> None:
+        """Count what an embedding model was asked."""
+        del effect
+        recall.count_calls(tx, outcome)
 
     def entry(self, effect: WriteMemory, outcome: Outcome) -> Entry:
         """Which note, and what became of it."""

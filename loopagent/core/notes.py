@@ -84,6 +84,8 @@ class Note:
     edited_by: str = ""
     """Who changed it last, when that was no model."""
     revision: int = 1
+    vector: str = ""
+    """What it means, as numbers of a model; empty where none was asked."""
 
     def live(self, now: float) -> bool:
         """Whether it has not run out."""
@@ -92,6 +94,10 @@ class Note:
     def shown(self, now: float) -> bool:
         """Whether runs may be shown it."""
         return self.status in SHOWN and self.live(now)
+
+    def usable(self, now: float) -> bool:
+        """The same, and nothing in it looks like an order unless a person confirmed it."""
+        return self.shown(now) and not (self.status == "provisional" and suspicions(self.text))
 
     def beside(self, other: Note) -> bool:
         """Whether both have the same scope and circle; where they are for all users, whose they are does not matter."""
@@ -236,11 +242,7 @@ def ranked(asked: Sequence[str], notes: Iterable[Note], now: float) -> list[Note
         notes: Notes that may be shown.
         now: Seconds since the epoch.
     """
-    candidates = [
-        one
-        for one in notes
-        if one.shown(now) and not (one.status == "provisional" and suspicions(one.text))
-    ]
+    candidates = [one for one in notes if one.usable(now)]
     words = {one.id: frozenset(terms(one.text)) for one in candidates}
     weight = {term: 1.0 / (1 + sum(term in one for one in words.values())) for term in asked}
 
@@ -351,6 +353,7 @@ def changed(note: Note, change: NoteChange, *, by: str, at: float) -> Note:
         edited_by=by,
         updated_at=at,
         revision=note.revision + 1,
+        vector=note.vector if change.text in (None, note.text) else "",
     )
 
 

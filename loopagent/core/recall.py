@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.effects import ReadMemory
+from loopagent.core.facts_context import ModelCalled
 from loopagent.core.facts_memory import MemoryRead
 from loopagent.core.notes import message
 
@@ -28,9 +29,21 @@ def ask(tx: Tx, task: str) -> None:
         tx.issue(ReadMemory(f"{tx.state.turn}:{KEY}", task))
 
 
+def count_calls(tx: Tx, outcome: Outcome) -> None:
+    """Count the calls of an embedding model that an outcome tells of, and let them be seen."""
+    value: dict[str, Any] = outcome.value if isinstance(outcome.value, dict) else {}
+    for call in value.get("calls", ()):
+        before = tx.state.usage
+        tx.state.usage = before.plus(call["usage"])
+        spent = {key: one for key, one in tx.state.usage.less(before).public().items() if one}
+        model, error = str(call["model"]), call.get("error")
+        tx.fact(ModelCalled(purpose="embedding", model=model, usage=spent, error=error), key=KEY)
+
+
 def told(tx: Tx, effect: ReadMemory, outcome: Outcome) -> None:
     """Show what was found; nothing when the notes could not be read."""
     del effect
+    count_calls(tx, outcome)
     found: list[dict[str, Any]] = outcome.value["notes"] if outcome.ok else []
     error = outcome.error.public() if outcome.error else None
     if found or error:

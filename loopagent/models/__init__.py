@@ -16,7 +16,9 @@ from loopagent.errors import ConfigError
 
 
 if TYPE_CHECKING:
+    from loopagent.models.http import HttpSettings
     from loopagent.ports import Model
+    from loopagent.runtime.similar import Embedder
 
 
 ENTRY_POINT_GROUP = "loopagent.models"
@@ -49,6 +51,19 @@ def open_model(spec: str, *, env: Mapping[str, str], base_dir: Path | None = Non
     return opener(spec, env, base_dir)
 
 
+def embedder_of(wanted: Embedder | str | None, env: Mapping[str, str]) -> Embedder | None:
+    """What turns texts into vectors: a function of the host, or a model by its name; see `open_embedder`.
+
+    Raises:
+        ConfigError: The name means nothing, or something that it needs is missing.
+    """
+    if not isinstance(wanted, str):
+        return wanted
+    from loopagent.models.embeddings import open_embedder  # noqa: PLC0415 - lazy
+
+    return open_embedder(wanted, env=env)
+
+
 def _installed(provider: str, spec: str) -> Opener:
     found = list(entry_points(group=ENTRY_POINT_GROUP, name=provider))
     if found:
@@ -76,19 +91,19 @@ def _openai(spec: str, env: Mapping[str, str], base_dir: Path | None) -> Model:
     del base_dir
     from loopagent.models.openai import OFFICIAL_URL, OpenAIModel  # noqa: PLC0415 - lazy
 
-    key = _needed(spec, env, "OPENAI_API_KEY")
-    url = _address(env.get("OPENAI_BASE_URL") or OFFICIAL_URL, "OPENAI_BASE_URL")
-    return OpenAIModel(spec, _after_colon(spec), url, key, dialect="openai", **_chat_options(env))
+    key = needed(spec, env, "OPENAI_API_KEY")
+    url = address(env.get("OPENAI_BASE_URL") or OFFICIAL_URL, "OPENAI_BASE_URL")
+    return OpenAIModel(spec, after_colon(spec), url, key, dialect="openai", **_chat_options(env))
 
 
 def _anthropic(spec: str, env: Mapping[str, str], base_dir: Path | None) -> Model:
     del base_dir
     from loopagent.models.anthropic import OFFICIAL_URL, AnthropicModel  # noqa: PLC0415 - lazy
 
-    key = _needed(spec, env, "ANTHROPIC_API_KEY")
-    url = _address(env.get("ANTHROPIC_BASE_URL") or OFFICIAL_URL, "ANTHROPIC_BASE_URL")
+    key = needed(spec, env, "ANTHROPIC_API_KEY")
+    url = address(env.get("ANTHROPIC_BASE_URL") or OFFICIAL_URL, "ANTHROPIC_BASE_URL")
     options = _http_options(env) | _picked(env, {"max_tokens": SETTINGS["max_tokens"]})
-    return AnthropicModel(spec, _after_colon(spec), key, url, **options)
+    return AnthropicModel(spec, after_colon(spec), key, url, **options)
 
 
 def _compatible(spec: str, env: Mapping[str, str], base_dir: Path | None) -> Model:
@@ -99,7 +114,7 @@ def _compatible(spec: str, env: Mapping[str, str], base_dir: Path | None) -> Mod
     if not model:
         raise ConfigError(f"The model's name is missing: write {url}#NAME.")
     return OpenAIModel(
-        spec, model, _address(url, "The model"), env.get("LOOPAGENT_API_KEY"), **_chat_options(env)
+        spec, model, address(url, "The model"), env.get("LOOPAGENT_API_KEY"), **_chat_options(env)
     )
 
 
@@ -108,7 +123,7 @@ def _scripted(spec: str, env: Mapping[str, str], base_dir: Path | None) -> Model
     from loopagent.models.scripted import ScriptedModel  # noqa: PLC0415 - lazy
 
     return ScriptedModel.from_file(
-        (base_dir or Path()) / Path(_after_colon(spec)).expanduser(), name=spec
+        (base_dir or Path()) / Path(after_colon(spec)).expanduser(), name=spec
     )
 
 
@@ -121,19 +136,29 @@ _OPENERS: dict[str, Opener] = {
 }
 
 
-def _after_colon(spec: str) -> str:
+def after_colon(spec: str) -> str:
+    """The part of a spec behind its provider."""
     return spec.partition(":")[2]
 
 
-def _needed(spec: str, env: Mapping[str, str], variable: str) -> str:
+def needed(spec: str, env: Mapping[str, str], variable: str) -> str:
+    """A key from the environment.
+
+    Raises:
+        ConfigError: It is not set.
+    """
     key = env.get(variable, "").strip()
     if not key:
         raise ConfigError(f"The model {spec} needs a key: set the environment variable {variable}.")
     return key
 
 
-def _address(url: str, what: str) -> str:
-    """The address, if it is one and holds no credentials."""
+def address(url: str, what: str) -> str:
+    """The address, if it is one and holds no credentials.
+
+    Raises:
+        ConfigError: It is none, or holds some.
+    """
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -230,12 +255,16 @@ def _picked(
     return picked
 
 
-def _http_options(env: Mapping[str, str]) -> dict[str, Any]:
+def picked_http(env: Mapping[str, str]) -> HttpSettings:
+    """Timeouts and limits that the environment sets."""
     from loopagent.models.http import HttpSettings  # noqa: PLC0415 - lazy
 
-    limits = _picked(env, {name: SETTINGS[name] for name in _HTTP})
+    return HttpSettings(**_picked(env, {name: SETTINGS[name] for name in _HTTP}))
+
+
+def _http_options(env: Mapping[str, str]) -> dict[str, Any]:
     options = _picked(env, {"finish_required": SETTINGS["finish_required"]})
-    return {"settings": HttpSettings(**limits), **options}
+    return {"settings": picked_http(env), **options}
 
 
 def _chat_options(env: Mapping[str, str]) -> dict[str, Any]:

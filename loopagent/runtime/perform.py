@@ -42,6 +42,7 @@ from loopagent.runtime.keep import kept
 from loopagent.runtime.looking import Looker
 from loopagent.runtime.recall import Recall, summary_of
 from loopagent.runtime.remembering import Remembering
+from loopagent.runtime.similar import Similar
 from loopagent.runtime.streaming import ReplyStream, followed, masked
 from loopagent.runtime.structured import Schemas
 
@@ -75,6 +76,7 @@ class Performer:
         schemas: Schemas | None = None,
         redactor: Redactor | None = None,
         hooks_of: HooksOf = lambda _: (),
+        similar: Similar | None = None,
     ) -> None:
         self._store = store
         self._looker = Looker(store)
@@ -88,7 +90,8 @@ class Performer:
         self._schemas = schemas or Schemas()
         self._redactor = redactor or Redactor()
         self._mask = self._redactor.mask
-        self._memory = Remembering(store, self._mask, clock)
+        self._similar = similar or Similar()
+        self._memory = Remembering(store, self._mask, clock, self._similar)
         self._hooking = Hooking.create(hooks_of, lambda text: self._mask(storable(text)))
         self._models: dict[str, Model] = {}
         self._prompts: dict[str, str] = {}
@@ -122,6 +125,7 @@ class Performer:
         for model in self._models.values():
             await model.aclose()
         self._models.clear()
+        await self._similar.aclose()
 
     def system(self, spec: AgentSpec) -> str:
         """The system prompt of a definition, rendered once."""
