@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial, update_wrapper
 from time import monotonic
@@ -34,7 +34,9 @@ from pydantic_core import SchemaError
 
 from loopagent.core.action_spec import ActionRetry, ActionSpec, EffectClass
 from loopagent.core.docstring import read_docstring
+from loopagent.core.outcome import Outcome
 from loopagent.errors import ConfigError
+from loopagent.ports import ModelReply, ModelRequest
 
 
 P = ParamSpec("P")
@@ -67,6 +69,14 @@ class ActionContext:
     skills: Mapping[str, str] = field(default_factory=dict[str, str])
     on_progress: Callable[[str], None] | None = field(default=None, repr=False)
     clock: CallClock = field(default_factory=CallClock, repr=False, compare=False)
+    call: Callable[[Action[..., Any], dict[str, Any], str], Awaitable[Outcome]] | None = field(
+        default=None, repr=False
+    )
+    """Calls another action inside of this call: the action, its parameters, and a name for this call of it."""
+    ask: Callable[[ModelRequest, str | None], Awaitable[ModelReply]] | None = field(
+        default=None, repr=False
+    )
+    """Asks a model, the run's when none is named; what it costs counts towards the run."""
 
     def __post_init__(self) -> None:
         if not self.idempotency_key:

@@ -3,25 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel
 
 from loopagent.action import Action, ActionContext
 from loopagent.actions.checks import NO_PARAMS
+from loopagent.actions.format import ActionFile, PythonRun
 from loopagent.actions.http_kind import http_runner
-from loopagent.core.action_spec import ActionSpec
+from loopagent.actions.means import Means
+from loopagent.actions.pipeline_kind import pipeline_runner
+from loopagent.actions.prompt_kind import prompt_runner
+from loopagent.actions.python_kind import function_of, python_runner
+from loopagent.core.action_spec import ActionRetry, ActionSpec
 from loopagent.errors import ConfigError
 
 
 if TYPE_CHECKING:
-    from loopagent.actions.format import ActionFile
-    from loopagent.actions.means import Means
+    from loopagent.actions.format import PipelineRun, PromptRun
+    from loopagent.actions.format_http import HttpRun
 
 Runner: TypeAlias = Callable[[dict[str, Any], ActionContext], Awaitable[Any]]
 """Carries out one call: parameters that satisfy the schema, and what is known of the call."""
-KINDS: Final[dict[str, Callable[[Any, Any, Any], Runner]]] = {"http": http_runner}
-"""What makes the runner of each kind, of the file, its `run`, and the means."""
+Made: TypeAlias = tuple[Runner, dict[str, Any] | None]
+"""A runner, and the schema of the parameters where the file may leave it out."""
+
+
+def _python(file: ActionFile, means: Means) -> Made:
+    assert isinstance(file.run, PythonRun)
+    function = function_of(file, file.run, means.allowed_modules)
+    return python_runner(file, function), function.spec.parameters
+
+
+KINDS: Final[dict[str, Callable[[ActionFile, Means], Made]]] = {
+    "http": lambda file, means: (http_runner(file, cast("HttpRun", file.run), means), None),
+    "python": _python,
+    "prompt": lambda file, _: (prompt_runner(file, cast("PromptRun", file.run)), None),
+    "pipeline": lambda file, means: (
+        pipeline_runner(file, cast("PipelineRun", file.run), means),
+        None,
+    ),
+}
+"""What makes the runner of each kind."""
 
 
 class FileAction(Action[..., Any]):
@@ -30,16 +53,19 @@ class FileAction(Action[..., Any]):
     Args:
         file: The file.
         run: Carries out calls.
+        parameters: The schema, where the file has none.
     """
 
-    def __init__(self, file: ActionFile, run: Runner) -> None:
+    def __init__(
+        self, file: ActionFile, run: Runner, parameters: dict[str, Any] | None = None
+    ) -> None:
         self.file = file
 
         async def call(params: dict[str, Any], context: ActionContext | None) -> Any:
             return await run(params, context or ActionContext("", ""))
 
         call.__name__ = call.__qualname__ = file.name
-        super().__init__(call, spec_of(file), BaseModel, ("context",))
+        super().__init__(call, spec_of(file, parameters), BaseModel, ("context",))
 
     def arguments(self, params: dict[str, Any], context: ActionContext | None) -> dict[str, Any]:
         """The parameters as they are: a file has a schema and no types."""
@@ -63,8 +89,16 @@ def spec_of(file: ActionFile, parameters: dict[str, Any] | None = None) -> Actio
         timeout_ms=max(1_000, round(file.timeout * 1000)),
         idempotent=file.idempotent or file.idempotency is not None,
         max_calls=file.limits.per_run,
+        retry=_retry(file),
         max_result_chars=file.result.max_chars,
     )
+
+
+def _retry(file: ActionFile) -> ActionRetry:
+    """Repetition by the invoker; `http` has its own, which knows what failed and what the server asked for."""
+    if file.run.kind == "http":
+        return ActionRetry()
+    return ActionRetry(max_attempts=file.retry.attempts, backoff_seconds=file.retry.wait)
 
 
 def make_action(file: ActionFile, means: Means) -> Action[..., Any]:
@@ -81,4 +115,4 @@ def make_action(file: ActionFile, means: Means) -> Action[..., Any]:
     maker = KINDS.get(kind)
     if maker is None:
         raise ConfigError(f"actions of kind {kind} are not supported by this version of loopagent")
-    return FileAction(file, maker(file, file.run, means))
+    return FileAction(file, *maker(file, means))

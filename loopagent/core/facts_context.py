@@ -33,7 +33,7 @@ class ModelCalled(FactData):
 
     fact = "model.call"
     purpose: str
-    """What for: `summary`, `verifier`, `conversation`, `embedding`."""
+    """What for: `summary`, `verifier`, `conversation`, `embedding`, `action`."""
     model: str
     """`provider:model` that was asked."""
     usage: dict[str, Any]

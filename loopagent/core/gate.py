@@ -17,8 +17,10 @@ from loopagent.core.effects import (
     key_of,
 )
 from loopagent.core.facts import ActionCompleted, ActionRejected, ActionStarted
+from loopagent.core.facts_context import ModelCalled
 from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
 from loopagent.core.people import approval, ask, in_doubt
+from loopagent.core.spending import NOTHING
 from loopagent.core.steps import open_step
 
 
@@ -300,12 +302,27 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
         skill=supplied_by(state, call.action),
         started_early_ms=outcome.early_ms or None,
     )
+    count_model_calls(tx, outcome, key)
     tx.fact(fact, key=key)
     tx.result(key, outcome)
     if outcome.ok:
         state.succeeded = {**state.succeeded, call.action: state.succeeded.get(call.action, 0) + 1}
     if stop is not None:
         ending.fail(tx, hooks.STOPPED, stop, by="policy")
+
+
+def count_model_calls(tx: Tx, outcome: Outcome, key: str) -> None:
+    """Count what the models cost that an action asked, and let it be seen."""
+    for call in outcome.model_calls:
+        spent = NOTHING.plus(call["usage"]) if call.get("usage") else NOTHING
+        tx.state.usage = tx.state.usage.together(spent)
+        asked = ModelCalled(
+            purpose="action",
+            model=str(call.get("model") or tx.state.model),
+            usage={name: amount for name, amount in spent.public().items() if amount},
+            error=call.get("error"),
+        )
+        tx.fact(asked, "engine", key=key)
 
 
 def not_again(tx: Tx, request: AskHuman, feedback: str) -> None:

@@ -61,6 +61,8 @@ class Outcome:
     early_ms: float = 0.0
     hooks: tuple[dict[str, Any], ...] = ()
     """What hooks after a call said, until the core takes it in."""
+    model_calls: tuple[dict[str, Any], ...] = ()
+    """Models that an action asked: `{model, usage, error?}` each; their cost counts towards the run."""
 
     @classmethod
     def done(cls, value: Any = None, *, duration_ms: float = 0.0, attempts: int = 1) -> Outcome:

@@ -143,7 +143,23 @@ class Invoker:
                 with contextlib.suppress(RuntimeError):  # the loop is closed: nobody watches
                     loop.call_soon_threadsafe(sink, shown)
 
-        return replace(context, clock=clock, on_progress=report)
+        bound = replace(context, clock=clock, on_progress=report)
+        return replace(bound, call=partial(self._inside, bound))
+
+    async def _inside(
+        self, outer: ActionContext, action: AnyAction, params: dict[str, Any], name: str
+    ) -> Outcome:
+        """Call an action inside of another call: within its time, with keys of its own, once it is given up no more."""
+        if outer.clock.stopped:
+            return Outcome.failed("not_started", "The call was given up.")
+        context = replace(
+            outer,
+            effect_id=f"{outer.effect_id}/{name}",
+            idempotency_key=f"{outer.idempotency_key}/{name}",
+        )
+        left_ms = round(outer.seconds_left * 1000)
+        timeout_ms = max(1, min(action.spec.timeout_ms, left_ms))
+        return await self.invoke(action, params, context, timeout_ms=timeout_ms)
 
     async def _attempt(self, call: _Call) -> Outcome:
         try:

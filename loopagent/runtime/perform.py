@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ from loopagent.errors import ModelError
 from loopagent.ports import ChatMessage, Model, ModelReply, ModelRequest
 from loopagent.redaction import Redactor
 from loopagent.runtime import verify
+from loopagent.runtime.asking import Asking
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask, notice_data
 from loopagent.runtime.compact import Summarise, compact, usage_json
 from loopagent.runtime.early import EarlyCalls
@@ -57,6 +59,11 @@ if TYPE_CHECKING:
 
 Report = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Records something that happens while an effect is performed: what it is, and its data."""
+
+
+async def _untold(kind: str, data: dict[str, Any]) -> None:
+    """For what begins early: it is told when it counts."""
+    del kind, data
 
 
 class Performer:
@@ -218,9 +225,8 @@ class Performer:
         return masked(value, self._mask)
 
     async def _run_action(self, live: Live, effect: RunAction, report: Report) -> Outcome:
-        del report
         early = None if live.early is None else await live.early.taken(effect)
-        outcome = await self._invoke(live, effect) if early is None else early
+        outcome = await self._invoke(live, effect, report) if early is None else early
         outcome = await self._hooking.after_action(live, effect, outcome)
         if effect.whole:
             return outcome
@@ -228,7 +234,7 @@ class Performer:
         most = None if action is None else action.spec.max_result_chars
         return await self._shortened(live, effect.id, outcome, most=most)
 
-    async def _invoke(self, live: Live, effect: RunAction) -> Outcome:
+    async def _invoke(self, live: Live, effect: RunAction, report: Report = _untold) -> Outcome:
         """Call an action; its result is as it gave it."""
         state = live.state
         action = self._action_of(state.spec.name, effect.action)
@@ -236,15 +242,19 @@ class Performer:
             return Outcome.failed(
                 "unknown_action", f"Action {effect.action!r} is not available any more.", fatal=True
             )
-        return await self._invoker.invoke(
+        asking = Asking(
+            lambda name: self._beside(live, effect, report, names=(name,) if name else ())
+        )
+        outcome = await self._invoker.invoke(
             action,
             effect.params,
-            self._context(live, effect) if action.wants_context else None,
+            self._context(live, effect, asking) if action.wants_context else None,
             timeout_ms=effect.timeout_ms,
             max_result_bytes=_most_bytes(state.spec.limits, effect),
         )
+        return replace(outcome, model_calls=tuple(asking.calls)) if asking.calls else outcome
 
-    def _context(self, live: Live, effect: RunAction) -> ActionContext:
+    def _context(self, live: Live, effect: RunAction, asking: Asking) -> ActionContext:
         state = live.state
         return ActionContext(
             run_id=live.run_id,
@@ -255,6 +265,7 @@ class Performer:
             timeout_seconds=effect.timeout_ms / 1000.0,
             skills={one.name: one.hash for one in active_skills(state)},
             on_progress=lambda text: self._progress(live, effect.id, text),
+            ask=asking.ask,
         )
 
     def _progress(self, live: Live, effect_id: str, text: str) -> None:
