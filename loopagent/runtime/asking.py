@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loopagent.errors import ModelError
@@ -22,10 +23,12 @@ class Asking:
 
     Args:
         put_to: Asks the model of a name, the run's when there is none.
+        cache_key: That of the run.
     """
 
-    def __init__(self, put_to: Callable[[str | None], Put]) -> None:
+    def __init__(self, put_to: Callable[[str | None], Put], cache_key: str) -> None:
         self._put_to = put_to
+        self._cache_key = cache_key
         self.calls: list[dict[str, Any]] = []
 
     async def ask(self, request: ModelRequest, model: str | None) -> ModelReply:
@@ -36,7 +39,8 @@ class Asking:
             ConfigError: There is no such model.
         """
         try:
-            reply, attempts = await self._put_to(model)(request)
+            asked = replace(request, cache_key=self._cache_key)
+            reply, attempts = await self._put_to(model)(asked)
         except ModelError as error:
             self.calls.append({"model": model, "usage": error.usage, "error": error.kind})
             raise

@@ -243,7 +243,8 @@ class Performer:
                 "unknown_action", f"Action {effect.action!r} is not available any more.", fatal=True
             )
         asking = Asking(
-            lambda name: self._beside(live, effect, report, names=(name,) if name else ())
+            lambda name: self._beside(live, effect, report, names=(name,) if name else ()),
+            place_in_tree(state),
         )
         outcome = await self._invoker.invoke(
             action,
