@@ -1,6 +1,6 @@
 """Which calls may begin while the reply that asks for them still arrives: those that do nothing but read.
 
-The same checks as for a call of a reply that is complete, and some more: whatever a person might be asked about,
+The same checks as for a call of a reply that is complete, and some more: whatever a person or a hook is asked about,
 whatever is counted and whatever must run alone waits for the whole reply.
 
 Source: decision seat D9.
@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from loopagent.core import breaker, hook_spec, limits, policy
 from loopagent.core.abilities import usable_action
 from loopagent.core.calls import call_action
+from loopagent.core.hook_spec import at
 from loopagent.core.steps import offered
 from loopagent.core.steps.actions import ActionCall, Actions
 
@@ -71,5 +72,6 @@ def _only_reads(run: RunState, action: ActionSpec) -> bool:
         and run.spec.approval_of(action) == "auto"
         and action.max_calls is None
         and not action.serial
+        and not at(run.spec.hooks, "before_action", action.name)
         and policy.allowed(run, "read", name=action.name) is None
     )

@@ -178,7 +178,8 @@ def _outcome_row(outcome: Outcome) -> Row:
     error = outcome.error
     why = error and [error.code, error.message, error.fatal, error.may_have_run]
     row: Row = [outcome.ok, outcome.value, why, outcome.duration_ms, outcome.attempts]
-    return [*row, outcome.early_ms] if outcome.early_ms else row
+    late = [outcome.early_ms, outcome.hooks]
+    return [*row, *late] if any(late) else row
 
 
 def _event_fields(row: Row, at: float) -> dict[str, Any]:

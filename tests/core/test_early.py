@@ -60,6 +60,7 @@ def test_names_and_parameters_are_read_as_ever() -> None:
         agent(early_start=True, approval=ApprovalPolicy(read="never")),
         agent(early_start=True, hooks=(HookSpec(name="ask", point="before_action"),)),
         agent(early_start=True, steps=("Chat",)),
+        agent(early_start=True, hooks=(HookSpec(name="look", point="before_action"),)),
     ],
 )
 def test_whatever_is_more_than_reading_waits_for_the_whole_reply(spec: AgentSpec) -> None:
@@ -91,6 +92,12 @@ def test_what_the_breaker_blocks_does_not_begin() -> None:
         run.reply(act(("work", {"item": 1}))).settle("action.0", error="exception")
     assert early_call(run.state, CALL, 0) is None
     assert early_call(run.state, {"name": "work", "params": {"item": 2}}, 0) is not None
+
+
+def test_hooks_around_other_actions_are_no_hindrance() -> None:
+    other_hook = HookSpec(name="look", point="before_action", actions=("mail",))
+    after = HookSpec(name="see", point="after_action")
+    assert early_call(play(hooks=(other_hook, after)).state, CALL, 0) is not None
 
 
 def test_a_call_in_vain_is_on_record() -> None:
