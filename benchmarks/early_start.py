@@ -71,7 +71,7 @@ def _reply(job: Job) -> dict[str, Any]:
 async def run(job: Job, *, early: bool) -> tuple[float, float]:
     """Seconds of the whole run, and by how much its calls began early, together."""
     model = ScriptedModel([_reply(job), {"taskComplete": True, "message": "Done."}])
-    agent = Agent("clerk", model=model, actions=[lookup], early_start=early)
+    agent: Agent[Any] = Agent("clerk", model=model, actions=[lookup], early_start=early)
     async with App(agents=[agent]) as app:
         began = time.perf_counter()
         view = await app.start("clerk", "Go.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from loopagent.core import breaker, hook_spec, limits, policy
+from loopagent.core import breaker, limits, policy
 from loopagent.core.abilities import usable_action
 from loopagent.core.calls import call_action
 from loopagent.core.hook_spec import at
@@ -68,7 +68,6 @@ def _only_reads(run: RunState, action: ActionSpec) -> bool:
     """Whether calling it once too often harms nobody and nobody, person or hook, has to agree."""
     return (
         action.effects == "read"
-        and not hook_spec.at(run.spec.hooks, "before_action", action.name)
         and run.spec.approval_of(action) == "auto"
         and action.max_calls is None
         and not action.serial

@@ -216,8 +216,8 @@ class Engine:
             live.state = transition.state
             live.version += 1
             live.hear(transition.messages)
-            self._bus.announce(commit, first_seq, live.progress)
             in_vain = live.settle(transition.facts)
+            self._bus.announce(commit, first_seq, live.progress)
             self._children.committed(live)
             await self._dispatch(live, transition.effects)
             if in_vain:

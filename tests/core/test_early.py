@@ -60,7 +60,6 @@ def test_names_and_parameters_are_read_as_ever() -> None:
         agent(early_start=True, approval=ApprovalPolicy(read="never")),
         agent(early_start=True, hooks=(HookSpec(name="ask", point="before_action"),)),
         agent(early_start=True, steps=("Chat",)),
-        agent(early_start=True, hooks=(HookSpec(name="look", point="before_action"),)),
     ],
 )
 def test_whatever_is_more_than_reading_waits_for_the_whole_reply(spec: AgentSpec) -> None:

@@ -85,6 +85,10 @@ class FakeProvider:
                 reply = json.dumps(reply, ensure_ascii=False)  # noqa: PLW2901 - an object is its text
             self._script.append(Said(reply) if isinstance(reply, str) else reply)
 
+    def go_on(self) -> None:
+        """Let a stream that waits before a text (`Said.held_before`) go on, now or when it comes there."""
+        self._loop.call_soon_threadsafe(self._gate.release)
+
     def reset(self) -> None:
         """Forget everything that was seen and queued."""
         self.seen.clear()
@@ -112,6 +116,7 @@ class FakeProvider:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._closing = asyncio.Event()
+        self._gate = asyncio.Semaphore(0)
         config = uvicorn.Config(
             self._app,
             interface="asgi3",
@@ -210,7 +215,12 @@ class FakeProvider:
             "sse-err": sse(wire.error(200, "the engine stopped", "server_error"), "error"),
         }
         await answer.begin(200, "text/event-stream", {"x-request-id": "req-7"})
-        for piece in STREAMS.get(name, Parts.whole)(parts, broken.get(name, b"")):
+        held_at = {len(parts.start) + number for number in said.held_at}
+        for number, piece in enumerate(
+            STREAMS.get(name, Parts.whole)(parts, broken.get(name, b""))
+        ):
+            if number in held_at:
+                await self._gate.acquire()
             if isinstance(piece, bytes):
                 await answer.push(piece)
             else:

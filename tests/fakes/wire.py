@@ -24,11 +24,30 @@ class Said:
     output_tokens: int = 30
     reasoning_tokens: int = 0
     null_details: bool = False
+    held_before: tuple[str, ...] = ()
+    """Texts before which a stream waits until the server is told to go on."""
 
     @property
     def pieces(self) -> list[str]:
         """The text in small pieces, cut without regard for words."""
-        return [self.text[at : at + 8] for at in range(0, len(self.text), 8)]
+        return [piece for part in self.parts for piece in _cut(part)]
+
+    @property
+    def parts(self) -> list[str]:
+        """The text, cut where a stream waits."""
+        places = sorted(self.text.index(one) for one in self.held_before)
+        ends = [*places, len(self.text)]
+        return [self.text[start:end] for start, end in zip([0, *places], ends, strict=True)]
+
+    @property
+    def held_at(self) -> set[int]:
+        """Before which pieces a stream waits."""
+        counts = [len(_cut(part)) for part in self.parts]
+        return {sum(counts[:number]) for number in range(1, len(counts))}
+
+
+def _cut(text: str) -> list[str]:
+    return [text[at : at + 8] for at in range(0, len(text), 8)]
 
 
 def sse(data: Any, event: str = "") -> bytes:
