@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from loopagent.ports import Store
     from loopagent.runtime.bus import Bus
     from loopagent.runtime.leases import Leases
+    from loopagent.runtime.streaming import ReplyStream
 
 
 class AtWork:
@@ -34,6 +35,7 @@ class AtWork:
     ) -> None:
         self._store = store
         self._bus = bus
+        bus.arriving = self.replies
         self._leases = leases
         self._tree_rests = tree_rests
         self._trees: dict[str, dict[str, Live]] = {}
@@ -108,6 +110,12 @@ class AtWork:
         tree = self._tree_of(run_id)
         below = (one for key, one in tree.items() if key.startswith(f"{run_id}."))
         return tree.get(run_id) or next(below, None)
+
+    def replies(self, run_id: str) -> list[ReplyStream]:
+        """The replies that are arriving in a run and, if it is the root of its tree, in those below it."""
+        lives = self._tree_of(run_id).values()
+        heard = [one for one in lives if run_id in {one.run_id, one.state.root_id}]
+        return [one.reply for one in heard if one.reply is not None]
 
     def works_on(self, run_id: str) -> bool:
         """Whether the run, or one below it, is in hand."""

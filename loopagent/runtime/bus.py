@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from loopagent.core.facts import public_event
 
@@ -58,7 +57,8 @@ class Bus:
     def __init__(self, *, capacity: int = 10_000) -> None:
         self._capacity = capacity
         self._listeners: dict[str, set[Subscription]] = {}
-        self._replies: WeakSet[ReplyStream] = WeakSet()
+        self.arriving: Callable[[str], Iterable[ReplyStream]] = lambda _: ()
+        """The replies that are arriving in a run and below it; set by who knows."""
 
     def subscribe(self, run_id: str) -> Subscription:
         """Listen to a run; give back with `unsubscribe`.
@@ -66,8 +66,7 @@ class Bus:
         What was shown so far of replies that are arriving comes first.
         """
         subscription = Subscription(run_id, self._capacity)
-        open_replies = [one for one in self._replies if run_id in {one.run_id, one.root_id}]
-        so_far = [one.snapshot() for one in open_replies]
+        so_far = [one.snapshot() for one in self.arriving(run_id)]
         if shown := [one for one in so_far if one is not None]:
             subscription.put(shown)
         self._listeners.setdefault(run_id, set()).add(subscription)
@@ -80,10 +79,6 @@ class Bus:
             listeners.discard(subscription)
             if not listeners:
                 del self._listeners[subscription.run_id]
-
-    def arriving(self, reply: ReplyStream) -> None:
-        """A reply begins to arrive; whoever comes later gets what was shown of it, as long as somebody keeps it."""
-        self._replies.add(reply)
 
     def heard(self, *run_ids: str) -> bool:
         """Whether anybody listens to one of the runs."""

@@ -12,13 +12,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.early import early_call
 from loopagent.core.effects import RunAction
 from loopagent.core.hashing import json_hash
 from loopagent.core.outcome import Outcome
-from loopagent.core.presenting.parts import Delta, Shown
+from loopagent.core.presenting.parts import Delta, Retracted, Shown
 from loopagent.runtime.streaming import COUNTS, REASONS
 
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from loopagent.runtime.live import Live
 
 
+_TYPE: Final = "nextStep.type"
+_LIST: Final = "nextStep.actions"
+_CALLS: Final = frozenset({_TYPE, _LIST})
+"""Fields that say what is called."""
 Call = Callable[[RunAction], Coroutine[Any, Any, Outcome]]
 
 
@@ -72,17 +76,23 @@ class EarlyCalls:
     def hear(self, shown: Sequence[Shown]) -> None:
         """Begin what the reply has asked for so far."""
         for one in shown:
-            if not isinstance(one, Delta):
-                self._drop("changed")
-                self._entries.clear()
-            elif one.field == "nextStep.type":
+            if isinstance(one, Retracted):
+                self.take_back(one)
+            elif one.field == _TYPE:
                 self._is_calls = one.value == "Actions"
-            elif one.field == "nextStep.actions" and one.done:
+            elif one.field == _LIST and one.done:
                 self._entries.append(one)
         if self._is_calls:
             for one in self._entries:
                 self._begin(one)
             self._entries.clear()
+
+    def take_back(self, retracted: Retracted) -> None:
+        """The reply is read otherwise than it looked: what came of its calls does not count."""
+        if not retracted.fields or not _CALLS.isdisjoint(retracted.fields):
+            self._drop("changed")
+            self._entries.clear()
+            self._is_calls = False
 
     def restart(self) -> None:
         """The model is asked again."""

@@ -196,7 +196,8 @@ class Performer:
                 timeout_seconds=None if effect.timeout_ms is None else effect.timeout_ms / 1000.0,
             ),
         )
-        await _tell_dropped(live, report)
+        if live.early is not None:
+            await _tell_dropped(live, report)
         value = {
             "text": self._mask(clean_text(reply.text)),
             "finish": reply.finish,
@@ -216,7 +217,6 @@ class Performer:
         if live.state.spec.early_start:
             live.early = EarlyCalls(live, effect_id, partial(self._invoke, live), self._masked)
         stream = live.reply = ReplyStream(live, effect_id, self._bus, self._redactor, live.early)
-        self._bus.arriving(stream)
         if live.early is not None or self._bus.heard(live.run_id, live.state.root_id):
             stream.wake()
         return stream

@@ -62,12 +62,12 @@ class ReplyStream:
         self.attempt = 1
         self._live = live
         self._bus = bus
-        self._mask = redactor.mask
         self._redactor = redactor
-        self._masked = StreamRedactor(redactor)
         self._early = early
         self._presenter: Presenter | None = None
         """None as long as nobody listens."""
+        self._masked: StreamRedactor
+        """Made with the presenter."""
         self._unread: list[str] = []
         self._arrived: list[str] = []
         self._scheduled = False
@@ -117,10 +117,14 @@ class ReplyStream:
         if not self.wanted:
             return
         if reply is None:
-            self._show(self._presenter.finish())
+            self._hand_out(self._presenter.finish())
             return
         rules = reply_rules(self._live.state, bound=reply.bound)
-        self._show(self._presenter.finish(reply.text, reply.finish, rules=rules))
+        shown = self._presenter.finish(reply.text, reply.finish, rules=rules)
+        for one in shown:
+            if self._early is not None and isinstance(one, Retracted):
+                self._early.take_back(one)
+        self._hand_out(shown)
 
     def settled(self, facts: Iterable[Fact]) -> None:
         """What became of the reply is stored: take back what was shown of one that does not count.
@@ -174,20 +178,23 @@ class ReplyStream:
         if delta.text is not None:
             made["text"] = self._clear(delta.text, done=delta.done)
         elif "value" in made:
-            made["value"] = masked(made["value"], self._mask)
+            made["value"] = masked(made["value"], self._redactor.mask)
         return made
 
     def _clear(self, text: str, *, done: bool) -> str:
         """A text without secrets, and without what may be the beginning of one."""
-        text = self._mask(text)
+        text = self._redactor.mask(text)
         return text if done else text[: self._redactor.open_end(text)]
 
     def _show(self, shown: Sequence[Shown]) -> None:
+        if self._early is not None:
+            self._early.hear(shown)
+        self._hand_out(shown)
+
+    def _hand_out(self, shown: Sequence[Shown]) -> None:
         if not shown:
             return
         self._shown = True
-        if self._early is not None:
-            self._early.hear(shown)
         if not self._bus.heard(self.run_id, self.root_id):
             return
         events = [event for one in shown for event in self._events(one)]
@@ -207,7 +214,7 @@ class ReplyStream:
             if not (data["text"] or one.done or one.truncated):
                 return  # all of it is held back
         elif "value" in data:
-            data["value"] = masked(data["value"], self._mask)
+            data["value"] = masked(data["value"], self._redactor.mask)
         yield self._event("reply.delta", data)
 
     def _retract(self, reason: str) -> None:

@@ -92,10 +92,12 @@ class Listener:
         """The events of a type."""
         return [one for one in self.events if one["type"] == kind]
 
-    def text(self, field: str = "message") -> str:
-        """The text of a field as somebody sees it who does as the events say."""
+    def text(self, field: str = "message", run_id: str = "") -> str:
+        """The text of a field as somebody sees it who does as the events say, of one run if it is named."""
         shown = ""
         for one in self.events:
+            if run_id and one["runId"] != run_id:
+                continue
             data = one["data"]
             if one["type"] == "reply.snapshot":
                 shown = next((it["text"] for it in data["fields"] if it["field"] == field), "")

@@ -178,6 +178,42 @@ async def test_what_the_reply_does_not_ask_for_is_stopped_and_told(rest: Any, re
     assert "seq" in told
 
 
+async def test_what_is_corrected_beside_a_call_does_not_stop_it() -> None:
+    desk = Desk()
+    reply = '{"message": "one", "nextStep": {"type": "Actions", "actions": [' + LOOK_1 + "]}"
+    text = [
+        1,
+        reply + ', "reasoning": "x"',
+        2,
+        ', "nextStep": ' + '{"type": "Actions", "actions": [',
+    ]
+    model = Arriving([*text, LOOK_1 + "]}, 'Message': 'one'}"], [done()])
+    async with App(agents=[desk.clerk(model)]) as app:
+        run = await app.start("clerk", "Go.")
+        async with listening(app, run.id) as heard:
+            await heard.until("turn.started")
+            await model.go()
+            await desk.until(("look", 1))
+            await model.go()
+            await heard.until("run.completed")
+    assert desk.began == [("look", 1)]
+    assert [one["ok"] for one in results(heard)] == [True]
+
+
+async def test_what_is_certain_only_in_the_end_does_not_begin_early() -> None:
+    desk = Desk()
+    text = "{'nextStep': {'type': 'Actions', 'actions': [" + LOOK_1.replace('"', "'") + "]}}"
+    model = Arriving([1, text], [done()])
+    async with App(agents=[desk.clerk(model)]) as app:
+        run = await app.start("clerk", "Go.")
+        async with listening(app, run.id) as heard:
+            await heard.until("turn.started")
+            await model.go()
+            await heard.until("run.completed")
+    assert heard.of("reply.delta")
+    assert not any("startedEarlyMs" in one for one in results(heard))
+
+
 async def test_abort_first_a_cancel_stops_what_began_early() -> None:
     desk = Desk()
     desk.open.clear()

@@ -154,7 +154,7 @@ async def test_who_falls_behind_goes_on_with_a_snapshot_and_holds_nobody_up() ->
         ([1, '{"message": "no', 2, ModelError("connection", "cut")], "retry"),
     ],
 )
-async def test_what_does_not_count_is_taken_back(first: list[Any], reason: str) -> None:
+async def test_reject_gate_what_does_not_count_is_taken_back(first: list[Any], reason: str) -> None:
     model = Arriving(first, [done("yes")])
     async with App(agents=[clerk(model)], retry=QUICK) as app:
         run = await app.start("clerk", "Go.")
@@ -273,6 +273,30 @@ async def test_one_presenter_for_each_run_and_no_way_back_into_it() -> None:
             await asyncio.gather(*[heard.until("run.completed") for heard in (one, other)])
     assert [one.text(), other.text()] == ["from a", "from b"]
     assert {event["runId"] for event in one.of("reply.delta")} == {runs[0].id}
+
+
+async def test_who_listens_to_a_tree_sees_the_replies_of_the_runs_below() -> None:
+    work = {"name": "kid", "message": "Say it.", "terminateAfter": False}
+    give = {"taskComplete": False, "nextStep": {"type": "Sub-Agent", "subAgents": [work, work]}}
+    below = ['{"message": "from below', 2, '", "taskComplete": true}']
+    kid = Agent("kid", model=Arriving([1, *below], [1, *below]))
+    boss = Agent("boss", model=Arriving([give], [done()]), agents=[kid])
+    async with App(agents=[boss]) as app:
+        model = kid.model_object
+        assert isinstance(model, Arriving)
+        run = await app.start("boss", "Go.")
+        async with listening(app, run.id) as heard:
+            await heard.until("subagent.started", 2)
+            await model.go()
+            await heard.until("reply.delta", 2, text="from below")
+            async with listening(app, run.id) as late:
+                await late.until("reply.snapshot", 2)
+                await model.go()
+                await late.until("run.completed", 3)
+    below_runs = {f"{run.id}.1.sub.0", f"{run.id}.1.sub.1"}
+    assert {one["runId"] for one in late.of("reply.snapshot")} == below_runs
+    for one in below_runs:
+        assert late.text("message", one) == "from below"
 
 
 async def test_secrets_are_masked_in_texts_in_entries_and_in_snapshots() -> None:
