@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from loopagent.runview import RunView
 
 P = TypeVar("P")
+NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+"""What an agent may be called."""
+MAX_NAME_CHARS: Final = 100
+"""Longest name of an agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,7 @@ class Agent(Generic[P]):
         spec: AgentSpec | None = None,
         **options: Any,
     ) -> None:
+        check_name(name if spec is None else spec.name)
         own = {one.spec.name: one for one in _only_actions(name, actions)}
         accepted = tuple(skills)
         self.actions = with_skills(own.values(), accepted)
@@ -217,6 +223,18 @@ class Agent(Generic[P]):
         return App(agents=[self], recover=False)
 
 
+def check_name(name: str) -> None:
+    """Refuse a name that would not do in a URL, a file name or a model's reply.
+
+    Raises:
+        ConfigError: It has other characters than lower case letters, digits and hyphens.
+    """
+    if not NAME.fullmatch(name) or len(name) > MAX_NAME_CHARS:
+        what = "lower case letters and digits, with single hyphens between"
+        message = f"agent {name!r}: a name has {what}, at most {MAX_NAME_CHARS}"
+        raise ConfigError(message)
+
+
 def _only_actions(agent: str, given: Iterable[Any]) -> list[Action[..., Any]]:
     """The actions of an agent; a function that lacks `@action` is an easy mistake to make."""
     actions = list(given)
@@ -246,6 +264,8 @@ def sub_agent_specs(name: str, below: Iterable[SubAgent]) -> tuple[SubAgentSpec,
             message = f"agent {name!r}, sub-agent {one.agent.name!r}: {error}"
             raise ConfigError(message) from error
         problems = [*path_problems(sub), *([] if sub.name not in found else ["is listed twice"])]
+        if sub.name == name:
+            problems.append("an agent cannot give itself work")
         if problems:
             message = f"agent {name!r}, sub-agent {sub.name!r}: {'; '.join(problems)}"
             raise ConfigError(message)

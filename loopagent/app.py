@@ -170,6 +170,11 @@ class App(Controlling):
         """
         self._registry.add(agent)
 
+    def model_of(self, agent: Agent[Any]) -> str | None:
+        """`provider:model` that answers runs of an agent for which nobody names another one; None if nothing does."""
+        given = agent.model_object
+        return given.name if given is not None else agent.spec.model or self._default_model
+
     async def __aenter__(self) -> Self:
         """Open the store and take up what was left in the middle."""
         await self.store.open()

@@ -8,6 +8,7 @@ before it until they do. Source: decision seats B6, C6, F4.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from loopagent.core.values import value_object
@@ -83,17 +84,33 @@ class View:
     """Prompts in a row that were too long for the model."""
     ceiling_tokens: int = 0
     """What proved to be too long for the model; 0 when nothing did."""
+    note: tuple[int, int] = (0, 0)
+    """The latest reply that was not taken, where it was whole, and what was said about it; 0 for none."""
+    hidden: tuple[int, ...] = ()
+    """Messages of that kind that a later one took the place of."""
 
     def shows(self, message: Said) -> bool:
         """Whether a message is part of the view."""
         if message.kind == "summary":
             return message.number == self.summary
+        if message.number in self.hidden:
+            return False
         return message.number > self.summarised or message.number in self.kept
 
     def stubs(self, message: Said, size_bytes: int, least_bytes: int) -> bool:
         """Whether a message is shown as a stub; one shorter than `least_bytes` never is."""
         old = message.number <= self.stubbed or message.number in self.superseded
         return old and message.kind in SHRINK and size_bytes >= least_bytes
+
+    def not_taken(self, reply: int, *, again: bool) -> View:
+        """The view with a reply that was not taken, which is still to be said something about.
+
+        Args:
+            reply: Number of its message; 0 when it has none.
+            again: Whether the reply before was not taken either; nobody needs to read about that one any more.
+        """
+        before = [one for one in self.note if one] if again and self.note[1] else ()
+        return replace(self, note=(reply, 0), hidden=(*self.hidden, *before))
 
 
 def size_of(text: str) -> int:

@@ -25,7 +25,9 @@ NOT_APPROVED: Final = (
     "Plan revision {revision} was approved before something else was changed. Its approval does not hold any more:"
     " put a plan to a person again before you change anything."
 )
-NO_CHILDREN: Final = "Questions of sub-agents that were open cannot be answered any more: give their work anew if it is still needed."
+NO_CHILDREN: Final = (
+    "Open questions of sub-agents cannot be answered any more; give their work anew if needed."
+)
 
 
 def begin(tx: Tx, event: Forked, by: DecidedBy) -> None:

@@ -13,13 +13,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loopagent.core.abilities import usable_actions
-from loopagent.core.lineage import EFFECTS
 from loopagent.core.problems import Problem
 
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from loopagent.core.action_spec import CallSpec, EffectClass
     from loopagent.core.effects import Effect
     from loopagent.core.plan_state import Mode
@@ -133,12 +130,6 @@ def class_of(effect: Effect) -> EffectClass | None:
         return None
     declared: EffectClass | None = getattr(effect, "effects", None)
     return declared or OUTWARD.get(effect.kind, "write")
-
-
-def worst(classes: Iterable[EffectClass]) -> EffectClass:
-    """The most harmful of several effect classes; `read` when there are none."""
-    ranked = sorted(classes, key=EFFECTS.index)
-    return ranked[-1] if ranked else "read"
 
 
 def unlockable(run: RunState) -> list[CallSpec]:

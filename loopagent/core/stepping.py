@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopagent.core import (
@@ -160,8 +161,12 @@ def _hand_over(tx: Tx) -> None:
     away.tell(tx)
     state = tx.state
     if state.notices:
+        alone = len(state.notices) == 1
         tx.say("user", "feedback", "\n\n".join(state.notices))
         state.notices = ()
+        if state.counters.refusals_in_a_row or state.counters.truncations:
+            told = state.messages if alone else 0  # with other words in it, it stays
+            state.view = replace(state.view, note=(state.view.note[0], told))
     if state.mail:
         first, *rest = state.mail
         state.mail = tuple(rest)

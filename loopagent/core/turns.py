@@ -187,6 +187,7 @@ def _refused(tx: Tx, text: str, problems: list[Problem], spent: dict[str, Any]) 
     """Nothing of the reply takes effect; the model hears every problem at once."""
     counters, bounds = tx.state.counters, tx.state.spec.limits
     tx.say("assistant", "reply", text)
+    _collapse(tx, tx.state.messages)
     listed = [{"path": one.path, "message": one.message, "got": one.got} for one in problems]
     tx.fact(ReplyRejected(raw=text, problems=listed, usage=spent))
     tx.count(
@@ -206,10 +207,18 @@ def _refused(tx: Tx, text: str, problems: list[Problem], spent: dict[str, Any]) 
         )
 
 
+def _collapse(tx: Tx, reply: int) -> None:
+    """Let what will be said about this reply stand for what was said about those before it."""
+    counters = tx.state.counters
+    again = counters.refusals_in_a_row + counters.truncations > 0
+    tx.state.view = tx.state.view.not_taken(reply, again=again)
+
+
 def _truncated(tx: Tx, text: str, spent: dict[str, Any]) -> None:
     """Nothing of a cut-off reply takes effect; a shorter one is asked for."""
     counters, bounds = tx.state.counters, tx.state.spec.limits
     tx.fact(ReplyTruncated(raw=text, usage=spent))
+    _collapse(tx, 0)
     tx.count(truncations=counters.truncations + 1)
     tx.close_turn("truncated")
     tx.notice(truncation_feedback())

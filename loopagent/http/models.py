@@ -315,6 +315,7 @@ class AgentSummary(View):
     name: str
     description: str
     model: str | None = None
+    """What answers its runs: its own model, else the host's default."""
 
 
 class SkillSummary(View):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path
 
 from loopagent.agent import Agent
+from loopagent.app import App
 from loopagent.errors import RequestError
 from loopagent.http.body import View
 from loopagent.http.models import AgentDetail, AgentList, AgentSummary, SkillSummary
@@ -27,7 +28,7 @@ class Health(View):
 @router.get("/agents", responses=responses(401, 503))
 async def list_agents(app: Host) -> AgentList:
     """List the agents that may be run."""
-    return AgentList(agents=[_summary(one) for _, one in sorted(app.agents.items())])
+    return AgentList(agents=[_summary(app, one) for _, one in sorted(app.agents.items())])
 
 
 @router.get("/agents/{name}", responses=responses(401, 404, 422, 503))
@@ -38,7 +39,7 @@ async def show_agent(app: Host, name: Annotated[str, Path(max_length=200)]) -> A
         raise RequestError("unknown_agent", f"There is no agent {name!r}.", status=404)
     spec = agent.spec
     return AgentDetail(
-        **_summary(agent).model_dump(by_alias=False),
+        **_summary(app, agent).model_dump(by_alias=False),
         payload_schema=spec.payload.schema_,
         actions=[one.model_dump(mode="json", by_alias=True) for one in spec.actions],
         client_tools=[one.model_dump(mode="json", by_alias=True) for one in spec.client_tools],
@@ -72,5 +73,6 @@ async def ready(app: Host) -> Health:
     return Health(status="ok")
 
 
-def _summary(agent: Agent[Any]) -> AgentSummary:
-    return AgentSummary(name=agent.name, description=agent.spec.description, model=agent.spec.model)
+def _summary(app: App, agent: Agent[Any]) -> AgentSummary:
+    model = app.model_of(agent)
+    return AgentSummary(name=agent.name, description=agent.spec.description, model=model)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from loopagent.agent import Agent
+from loopagent.agent import MAX_NAME_CHARS, NAME, Agent
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.json_values import is_array, is_object
 from loopagent.core.names import closest
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 API_VERSION: Final = "loopagent/v1"
 KIND: Final = "Agent"
-MAX_NAME_CHARS: Final = 100
 PATTERNS: Final = ("agents/*.agent.yaml", "agents/*.agent.yml", "agents/*.agent.json")
 LATER: Final = (
     "artifactTools",
@@ -39,7 +38,6 @@ LATER: Final = (
 """Parts of an agent file that this version cannot carry out yet: refused, never silently ignored."""
 FILE_KEYS: Final = ("apiVersion", "kind", "instructionsFile")
 """Keys of a file that are no fields of an agent's definition."""
-_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _MODEL: Final = re.compile(r"[A-Za-z][\w.+-]*:\S.*")
 
 
@@ -206,7 +204,7 @@ class _AgentFile:
     def _check(self, actions: set[str]) -> None:
         """What the types alone cannot say; values of a wrong type were complained about before."""
         name = self._body.get("name")
-        if isinstance(name, str) and (not _NAME.fullmatch(name) or len(name) > MAX_NAME_CHARS):
+        if isinstance(name, str) and (not NAME.fullmatch(name) or len(name) > MAX_NAME_CHARS):
             what = f"{name[:80]!r} is no name; use lower case letters, digits and single hyphens"
             self._complain(("name",), f"{what}, at most {MAX_NAME_CHARS}")
         models: list[tuple[Loc, Any]] = [(("model",), self._body.get("model"))]

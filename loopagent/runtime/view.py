@@ -129,6 +129,7 @@ def _same(one: View, other: View) -> bool:
         and one.summarised == other.summarised
         and one.kept == other.kept
         and one.superseded == other.superseded
+        and one.hidden == other.hidden
     )
 
 

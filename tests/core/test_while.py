@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from loopagent.core.action_spec import ActionSpec
 from loopagent.core.effects import RunAction, SetTimer
 from tests.core.play import Play, agent
 
@@ -135,3 +136,24 @@ def test_one_approval_covers_all_passes() -> None:
     run.answer("approve")
     through(run, 1, 2)
     assert report(run)["result"]["done"] == 2
+
+
+def test_the_pause_that_is_too_long_is_named_as_it_was_given() -> None:
+    run = play().reply(loop("true", delayBetweenIterationsMs=3_600_001, backoff=10))
+    (problem,) = run.last("reply.rejected")["problems"]
+    assert (problem["message"], problem["got"]) == ("at most 3600000", "3600001")
+
+
+def test_results_and_errors_are_those_of_the_passes_before() -> None:
+    params = {"item": 1, "seen": "{{ results }}", "wrong": "{{ errors }}"}
+    taken = {"type": "object", "additionalProperties": True}
+    spec = agent(actions=(ActionSpec(name="work", effects="read", parameters=taken),))
+    action = {"name": "work", "params": params}
+    run = Play(spec).reply(loop("attempt <= 4", action=action, continueOnError=True))
+    made = [calls(run)[0].params]
+    for number, outcome in enumerate(["a", None, "c"]):
+        error = None if outcome else "broken"
+        run.settle(f"pass.{number}", outcome, error=error)
+        made.append(calls(run)[0].params)
+    assert [one["seen"] for one in made] == [[], ["a"], ["a", None], ["a", None, "c"]]
+    assert [len(one["wrong"]) for one in made] == [0, 0, 1, 1]

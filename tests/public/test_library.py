@@ -123,3 +123,17 @@ def test_a_definition_that_cannot_work_is_refused_in_one_line(
         Agent("x", **options)
     assert complaint in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", "Clerk", "a clerk", "a--b", "-a", "a.b", "../a", "x" * 101])
+def test_an_agent_is_called_as_its_documentation_says(name: str) -> None:
+    with pytest.raises(ConfigError, match="lower case letters"):
+        Agent(name)
+
+
+def test_an_agent_cannot_give_itself_work() -> None:
+    with pytest.raises(ConfigError, match="cannot give itself work"):
+        Agent("lead", agents=[Agent("lead")])
+    lead = Agent("lead")
+    with pytest.raises(ConfigError, match="cannot give itself work"):
+        lead.employ([lead.sub()])

@@ -463,3 +463,25 @@ async def test_a_child_whose_parent_ended_in_a_crash_is_stopped(tmp_path: Path) 
         await until(lambda: not app.engine.runs.works_on(view.id))
         assert [one.status for one in await app.tree(view.id)] == ["cancelled", "cancelled"]
         assert not await app.store.unfinished()
+
+
+async def test_the_stream_of_a_cancelled_run_shows_how_its_children_ended(url: str) -> None:
+    @action(effects="read")
+    async def wait_long() -> None:
+        await asyncio.sleep(60)
+
+    step = {"type": "Actions", "actions": [{"name": "wait_long", "params": {}}]}
+    low = agent("low", {"taskComplete": False, "nextStep": step}, actions=[wait_long])
+    helper = agent("helper", give("low"), agents=[low])
+    lead = agent("lead", give("helper"), agents=[helper])
+    async with App(agents=[lead], store=url) as app:
+        run = await app.start("lead", "Go.")
+        ended: list[str] = []
+        async for event in app.events(run.id):
+            if event["type"] == "action.started":
+                await app.cancel(run.id)
+            if event["type"] == "run.cancelled":
+                ended.append(event["runId"])
+        assert ended == [run.id, f"{run.id}.1.sub.0", f"{run.id}.1.sub.0.1.sub.0"]
+        again = [one["runId"] async for one in app.events(run.id) if one["type"] == "run.cancelled"]
+        assert again == ended

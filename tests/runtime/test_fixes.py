@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -51,6 +52,40 @@ def test_fix_9_after_a_cancel_no_model_is_asked() -> None:
     late = play.give(Settled("1:action.1", Outcome.done("late"), 10.0))
     assert late.effects == []
     assert late.state.turn == 1
+
+
+def bad(messages: Any) -> list[str]:
+    """Which of the bad replies are among the messages."""
+    own = [one.text for one in messages if one.role == "assistant"]
+    return [name for text in own for name in re.findall(r"Bad\d", text)]
+
+
+async def test_fix_20_only_the_latest_of_repeated_refusals_is_shown() -> None:
+    wrong = [{"taskComplete": False, "nextStep": {"type": f"Bad{number}"}} for number in range(5)]
+    script = [*wrong[:3], {"taskComplete": False}, *wrong[3:]]
+    model = ScriptedModel([*script, {"taskComplete": True, "message": "Done."}])
+    clerk = Agent("tester", model=model, limits=Limits(max_refusals_in_a_row=9, max_mistakes=0))
+    async with App(agents=[clerk]) as running:
+        run = await running.start("tester", "Go.")
+        view = await running.wait(run.id, timeout_seconds=20)
+        said = await running.store.transcript(run.id)
+        fourth, last = (model.requests[at].messages for at in (3, 6))
+    assert view.state.status == "completed"
+    assert sum("took effect" in one.text for one in fourth) == 1
+    assert bad(fourth) == ["Bad2"]
+    assert sum("took effect" in one.text for one in last) == 2  # a row of three, and a row of two
+    assert bad(last) == ["Bad2", "Bad4"]
+    assert sum("took effect" in one.text for one in said) == 5  # nothing is lost
+
+
+async def test_fix_20_cut_off_replies_are_told_of_once() -> None:
+    cut = {"raw": '{"taskComplete": fal', "finishReason": "length"}
+    model = ScriptedModel([cut, cut, {"taskComplete": True, "message": "Done."}])
+    async with App(agents=[Agent("tester", model=model)]) as running:
+        run = await running.start("tester", "Go.")
+        view = await running.wait(run.id, timeout_seconds=20)
+    assert view.state.status == "completed"
+    assert sum("was cut off" in one.text for one in model.requests[2].messages) == 1
 
 
 async def test_fix_34_a_run_that_fails_at_once_leaves_a_trace() -> None:

@@ -124,24 +124,18 @@ def check_pipeline(
     )
 
 
-def actions_of(request: AgentPipelineRequest) -> list[str]:
-    """Names of the actions that a pipeline may call, each once, in the order of its stages."""
-    return list(dict.fromkeys(one.tool for one in _tools(request.steps, maps=True)))
-
-
-def _tools(stages: list[Stage], *, maps: bool) -> Iterator[ToolStage]:
+def _sure(stages: list[Stage]) -> Iterator[ToolStage]:
+    """The calls that are made in any case."""
     for stage in stages:
         if isinstance(stage, ToolStage):
             yield stage
         elif isinstance(stage, LetStage):
-            yield from _tools(stage.let.value, maps=maps)
-        elif isinstance(stage, MapStage) and maps:
-            yield from _tools(stage.map.do, maps=maps)
+            yield from _sure(stage.let.value)
 
 
 def _reserve(found: _Findings, run: RunState, steps: list[Stage], path: str) -> None:
     """Count the calls that are sure to be made; those of a `map` are counted when its entries are known."""
-    asked = Counter(one.tool for one in _tools(steps, maps=False))
+    asked = Counter(one.tool for one in _sure(steps))
     found.problems += too_many(run, asked, path)
 
 

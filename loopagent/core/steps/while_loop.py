@@ -57,10 +57,10 @@ class While(LoopStep, NextStep):
             problems.insert(0, Problem("nextStep.while.condition", str(condition), loop.condition))
         else:
             problems[:0] = _unknown(condition, names)
-        longest, most = _pause_ms(loop, most_passes(run, loop)), run.spec.limits.max_pause_ms
-        if loop.delay_between_iterations_ms > most:
+        delay, most = loop.delay_between_iterations_ms, run.spec.limits.max_pause_ms
+        if delay > most:
             where = "nextStep.while.delayBetweenIterationsMs"
-            problems.append(Problem(where, f"at most {most}", str(longest)))
+            problems.append(Problem(where, f"at most {most}", str(delay)))
         step = self if checked is loop else self.model_copy(update={"while_": checked})
         return step, problems, warnings
 
@@ -91,13 +91,13 @@ class While(LoopStep, NextStep):
 
     def _begin(self, run: RunState) -> Course:
         loop = self.while_
+        past = _Past(loop)
 
         def scope(course: Course, index: int) -> dict[str, Any]:
             payload = course.seen(run)
-            values = [course.ended[one].value for one in range(index)]
-            errors = [one.error.message for one in course.ended.values() if one.error is not None]
+            values, errors = past.before(course, index)
             item = {"attemptNumber": index + 1, "totalAttempts": index}
-            last = values[-1] if values else None
+            last = course.ended[index - 1].value if index else None
             names = {"payload": payload, "data": payload, "item": item, "last": last}
             known = {**names, "results": values, "errors": errors, loop.item_variable: item}
             return {**known, "attempt": index + 1}
@@ -123,6 +123,30 @@ class While(LoopStep, NextStep):
         return (
             f"the condition cannot be evaluated: {holds}" if isinstance(holds, Failure) else holds
         )
+
+
+class _Past:
+    """What a loop's passes brought, in order, brought along instead of gathered anew for each of them.
+
+    A loop that reads `results` or `errors` gets copies, as what it makes of them is kept; nobody else looks at them.
+    """
+
+    def __init__(self, loop: WhileOperation) -> None:
+        text = loop.model_dump_json()
+        self._read = "results" in text or "errors" in text
+        self._values: list[Any] = []
+        self._errors: list[str] = []
+
+    def before(self, course: Course, index: int) -> tuple[list[Any], list[str]]:
+        """The results of the passes before one, and the errors of all that have ended."""
+        for number in range(len(self._values), len(course.ended)):
+            outcome = course.ended[number]
+            self._values.append(outcome.value)
+            if outcome.error is not None:
+                self._errors.append(outcome.error.message)
+        if self._read:
+            return self._values[:index], self._errors.copy()
+        return self._values, self._errors
 
 
 def _unknown(condition: Expression, names: set[str]) -> list[Problem]:
