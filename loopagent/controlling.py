@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from loopagent.comparing import Side, compare, side
 from loopagent.core.advance import advance
 from loopagent.core.control import may_try_again
 from loopagent.core.control_state import RAISABLE, with_raised
@@ -151,8 +152,8 @@ class Controlling(Reading):
             by: Who forks it.
 
         Raises:
-            RequestError: `unknown_run`, `unknown_turn` (404), `not_forkable` (409), `invalid_message`,
-                `invalid_payload`, `invalid_limits`.
+            RequestError: `unknown_run`, `unknown_turn` (404), `not_forkable` (409), `log_gone` (410),
+                `invalid_message`, `invalid_payload`, `invalid_limits`.
         """
         source = (await self._load(run_id)).state
         new_id = f"run_{token_hex(8)}"
@@ -166,6 +167,7 @@ class Controlling(Reading):
             new_payload=payload is not None,
             limits=_fields(source.spec, limits or {}),
         )
+        await self.need_log(run_id)
         entries = await self.store.log(run_id)
         copy, history = before_turn(source, entries, event.turn, new_id)
         new = advance(copy, event)
@@ -181,6 +183,19 @@ class Controlling(Reading):
         )
         await self.engine.adopt(commit, metadata)
         return await self.get(new_id)
+
+    async def compare(self, run_id: str, other_id: str) -> dict[str, Any]:
+        """Two runs side by side, turn by turn; see `loopagent.comparing.compare`.
+
+        Raises:
+            RequestError: `unknown_run` (404), `log_gone` (410).
+        """
+        sides: list[Side] = []
+        for one in (run_id, other_id):
+            state = (await self._load(one)).state
+            await self.need_log(one)
+            sides.append(side(state, await self.store.log(one)))
+        return compare(*sides)
 
     async def _artifacts(self, source: RunState, copy: RunState) -> tuple[StoredArtifact, ...]:
         """What the copy knows of the artifacts of the original, each once."""

@@ -109,6 +109,7 @@ def event_schema() -> Schema:
             "runId": text,
             "rootRunId": text,
             "parentRunId": text,
+            "forkedFrom": text,
             "turn": {"type": "integer", "minimum": 1},
             "path": {"type": "string", "description": "Where in the tree, stable across a replay."},
             "ts": {"type": "number", "description": "Seconds since the epoch."},

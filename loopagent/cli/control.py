@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from loopagent.cli.manage import (
     show_view,
     with_app,
 )
-from loopagent.cli.output import out, print_json
+from loopagent.cli.output import out, print_json, short, table
 from loopagent.cli.session import Output, drive, last_event, payload_of, terminal_answerer
 from loopagent.core.control_state import RAISABLE
 from loopagent.runview import RunView
@@ -159,3 +160,52 @@ def fork_run(
         return await go_on(app, view, as_json=as_json, after=0)
 
     with_app(project, db, work)
+
+
+@runs.command("compare")
+def compare_runs(
+    run_id: RunId,
+    other_id: Annotated[str, typer.Argument(help="Id of the other run.")],
+    project: Project = Path(),
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show two runs side by side, turn by turn: what was decided, done and spent."""
+
+    async def work(app: App) -> int:
+        found = await app.compare(run_id, other_id)
+        if as_json:
+            print_json(found)
+            return 0
+        for name in ("a", "b"):
+            one = found[name]
+            how = f"{one['status']}" + (f" ({one['reason']})" if one["reason"] else "")
+            spent = sum(one["usage"][key] for key in ("inputTokens", "outputTokens"))
+            out.print(
+                f"{name}: {one['id']} {how}, {one['turns']} turns, {spent} tokens", markup=False
+            )
+        rows = [
+            (
+                str(one["turn"]),
+                "same" if one["same"] else ", ".join(one["differs"]),
+                _turn(one["a"]),
+                _turn(one["b"]),
+            )
+            for one in found["turns"]
+        ]
+        table(("turn", "differs in", "a", "b"), rows)
+        for one in found["payload"]:
+            where = ".".join(str(part) for part in one["path"]) or "payload"
+            value = f" {json.dumps(one['value'], ensure_ascii=False)}" if "value" in one else ""
+            out.print(short(f"payload: {one['op']} {where}{value}", 200), markup=False)
+        return 0
+
+    with_app(project, db, work)
+
+
+def _turn(one: dict[str, Any] | None) -> str:
+    if one is None:
+        return "-"
+    did = ", ".join(f"{call['name']}{'' if call['ok'] else ' (failed)'}" for call in one["calls"])
+    words = (one["type"] or one["reply"], did, one["message"])
+    return short("; ".join(word for word in words if word), 60)

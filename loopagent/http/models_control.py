@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, JsonValue
 
 from loopagent.http.body import Body, View
@@ -63,3 +65,58 @@ class LimitsView(View):
     max_seconds: float | None = None
     max_tokens: int | None = None
     max_cost_usd: float | None = None
+
+
+class ComparedRun(View):
+    """One of two runs that are compared, as a whole."""
+
+    id: str
+    agent: str
+    model: str
+    status: str
+    reason: str | None = None
+    message: str | None = None
+    turns: int
+    usage: dict[str, JsonValue]
+    forked_from: ForkView | None = None
+
+
+class ComparedTurn(View):
+    """How a turn was in one of them."""
+
+    turn: int
+    reply: Literal["accepted", "rejected", "truncated", ""]
+    type: str
+    """What an accepted reply asked for."""
+    message: str
+    step: JsonValue = None
+    """The `nextStep` of the reply as it came."""
+    calls: list[dict[str, JsonValue]]
+    """`{name, ok}` of each call."""
+    patch: list[dict[str, JsonValue]]
+    """What it changed in the payload, as RFC 6902 operations."""
+    usage: dict[str, JsonValue]
+    outcome: str
+
+
+class TurnPair(View):
+    """A turn of two runs, side by side."""
+
+    turn: int
+    same: bool
+    differs: list[Literal["decision", "calls", "payload", "usage", "outcome"]]
+    a: ComparedTurn | None = None
+    """Null where the run has no such turn."""
+    b: ComparedTurn | None = None
+
+
+class Comparison(View):
+    """Two runs side by side."""
+
+    a: ComparedRun
+    b: ComparedRun
+    shared: int
+    """How many turns from the first on are the same."""
+    turns: list[TurnPair]
+    payload: list[dict[str, JsonValue]]
+    """What leads from the last payload of `a` to that of `b`: `{path, op, value?, was?}` each."""

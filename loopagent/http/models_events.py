@@ -24,6 +24,8 @@ class EventView(View):
     type: str
     decided_by: Literal["model", "engine", "human", "policy", "client", "trigger"]
     data: dict[str, JsonValue]
+    forked_from: str | None = None
+    """Id of the event of another run that this one is a copy of."""
 
 
 class EventPage(View):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
 
 from loopagent.http.models import RunDetail
-from loopagent.http.models_control import ForkRun, PauseRun, RaiseLimits
+from loopagent.http.models_control import Comparison, ForkRun, PauseRun, RaiseLimits
 from loopagent.http.problems import responses
 from loopagent.http.routes_runs import Host, Key, RunId, run_detail
 
@@ -39,7 +41,9 @@ async def raise_limits(app: Host, run_id: RunId, body: RaiseLimits, key: Key = N
 
 
 @router.post(
-    "/runs/{run_id}/fork", status_code=201, responses=responses(400, 401, 404, 409, 413, 422, 503)
+    "/runs/{run_id}/fork",
+    status_code=201,
+    responses=responses(400, 401, 404, 409, 410, 413, 422, 503),
 )
 async def fork_run(
     app: Host, run_id: RunId, response: Response, body: ForkRun | None = None, key: Key = None
@@ -58,3 +62,13 @@ async def fork_run(
     )
     response.headers["Location"] = f"/api/v1/runs/{view.id}"
     return run_detail(view)
+
+
+@router.get("/runs/{run_id}/compare/{other_id}", responses=responses(401, 404, 410, 422, 503))
+async def compare_runs(
+    app: Host,
+    run_id: RunId,
+    other_id: Annotated[str, Path(max_length=200, description="Id of the other run.")],
+) -> Comparison:
+    """Two runs side by side, turn by turn: what was decided, done and spent."""
+    return Comparison.model_validate(await app.compare(run_id, other_id))
