@@ -39,7 +39,7 @@ def early_call(run: RunState, entry: Any, index: int) -> RunAction | None:
         The very effect that the whole reply will lead to if the entry stays as it is; None when it has to wait.
     """
     spec = run.spec
-    if not spec.early_start or "Actions" not in offered(spec):
+    if not spec.early_start or run.paused is not None or "Actions" not in offered(spec):
         return None
     if index >= spec.limits.max_concurrency or limits.reached(run) is not None:
         return None

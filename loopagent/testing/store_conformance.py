@@ -23,7 +23,13 @@ from typing import Any, TypeAlias
 from loopagent.core.effects import AskHuman
 from loopagent.errors import RequestError, StoreError
 from loopagent.ports import RememberedAnswer, RequestRow, RunRow, Store, StoredArtifact
-from loopagent.testing import conversation_checks, note_checks, store_checks, trigger_checks
+from loopagent.testing import (
+    conversation_checks,
+    fork_checks,
+    note_checks,
+    store_checks,
+    trigger_checks,
+)
 from loopagent.testing.store_checks import is_at
 from loopagent.testing.store_samples import CREATED_AT, SampleRun, refused, same, stored
 
@@ -313,6 +319,7 @@ CHECKS: list[Check] = [
         globals(),
         vars(note_checks),
         vars(trigger_checks),
+        vars(fork_checks),
     )
     for name, check in module.items()
     if name.startswith("check_")
