@@ -228,26 +228,14 @@ RULES: Final[dict[str, Rule]] = {
     "run.cancelled": Rule(
         "C7", lambda d: f"the run is stopped by {d['by']}", lambda d: quoted(d["reason"])
     ),
-    "run.paused": Rule(
-        "C7",
-        lambda d: "it stands still with the run above it" if d["above"] else f"{d['by']} pauses it",
-        lambda d: quoted(d["reason"]),
-    ),
+    "run.paused": Rule("C7", lambda d: f"{d['by']} pauses it", lambda d: quoted(d["reason"])),
     "run.limits_raised": Rule(
-        "F3",
-        lambda d: f"{d['by']} lets it spend more",
-        lambda d: joined(
-            *(f"{one}: {d['before'][one]} → {now}" for one, now in d["limits"].items())
-        ),
+        "F3", lambda d: f"{d['by']} lets it spend more", lambda d: quoted(d["limits"])
     ),
     "run.forked": Rule(
         "B9",
         lambda d: f"{d['by']} takes turn {d['turn']} of {d['fromRunId']} anew",
-        lambda d: joined(
-            _said("told", d.get("message")),
-            "with another payload" if d["newPayload"] else "",
-            "the approval of its plan does not hold" if d["approvalDropped"] else "",
-        ),
+        lambda d: _said("told", d.get("message")),
     ),
     "plan.proposed": Rule(
         "A3",

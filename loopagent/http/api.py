@@ -32,6 +32,20 @@ MAX_UPLOAD_BYTES = 25_000_000
 """Largest form with files: those that a run may be given, and some room around them."""
 
 
+ROUTES = (
+    routes_runs,
+    routes_control,
+    routes_artifacts,
+    routes_requests,
+    routes_turns,
+    routes_client_tools,
+    routes_conversations,
+    routes_memory,
+    routes_triggers,
+    routes_agents,
+)
+
+
 def create_api(
     app: App,
     *,
@@ -71,18 +85,7 @@ def create_api(
     api.state.app = app
     api.state.token = token
     problems.install(api)
-    for routes in (
-        routes_runs,
-        routes_control,
-        routes_artifacts,
-        routes_requests,
-        routes_turns,
-        routes_client_tools,
-        routes_conversations,
-        routes_memory,
-        routes_triggers,
-        routes_agents,
-    ):
+    for routes in ROUTES:
         api.include_router(routes.router, prefix="/api/v1")
     api.include_router(routes_runs.starting, prefix="/api/v1")
     api.include_router(routes_agents.health)
