@@ -175,7 +175,9 @@ def _answer(data: Data) -> str:
     )
 
 
-_ASKED_SEAT: Final = _by({"approval": "D2", "guard": "F1", "plan": "A3"}, "kind", NONE)
+_ASKED_SEAT: Final = _by(
+    {"approval": "D2", "guard": "F1", "plan": "A3", "limit": "F3"}, "kind", NONE
+)
 _REFUSED_SEATS: Final = {
     "rejected": "D3",
     "max_calls": "F3",

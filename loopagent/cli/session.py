@@ -252,6 +252,8 @@ def _questions(body: Json) -> Json:
         return _plan_decision(body)
     if body["kind"] == "approval":
         return _decide("Approve?", {"y": "approve", "n": "reject", "s": "terminate"})
+    if body["kind"] == "limit":
+        return _decide("Raise it?", {"y": "approve", "n": "reject", "s": "terminate"})
     if body["kind"] == "guard":
         return _decide("Try another way?", {"y": "approve", "g": "answer", "s": "terminate"})
     questions = (body.get("form") or {}).get("questions", [])

@@ -181,7 +181,7 @@ def _mark_started(tx: Tx, event: Reported) -> None:
 
 def _message_posted(tx: Tx, event: MessagePosted) -> None:
     tx.clock(event.at)
-    waiting_for = next((one for one in tx.state.asks if one.ask != "approval"), None)
+    waiting_for = next((one for one in tx.state.asks if one.ask not in DEAF), None)
     if waiting_for is not None:
         # Words are never an approval: said to a plan's card, they reject it and tell why.
         decision = "reject" if waiting_for.ask == "plan" else "answer"
@@ -308,6 +308,8 @@ def _by(name: str) -> DecidedBy:
     )
 
 
+DEAF = frozenset({"approval", "limit"})
+"""Kinds of requests that no message answers; it waits until they are decided."""
 ABSORB: dict[type[Any], Callable[[Tx, Any], None]] = {
     Started: _started,
     Settled: _settled,
@@ -339,5 +341,6 @@ ANSWERED: dict[str, Callable[[Tx, AskHuman, dict[str, Any]], None]] = {
     "approval": _approval_answered,
     "question": _question_answered,
     "guard": _guard_answered,
+    "limit": control.limit_answered,
     "plan": plans.answered,
 }

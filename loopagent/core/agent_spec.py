@@ -57,6 +57,8 @@ class Limits(Spec):
     """Input plus output tokens of all model calls."""
     max_cost_usd: float | None = Field(default=None, gt=0)
     """Cost of all model calls whose price is known."""
+    when_reached: Literal["fail", "ask"] = "fail"
+    """At one of these four: end the run, which can be raised later, or ask a person at once, if there is one."""
     max_concurrency: int = Field(default=8, ge=1)
     """Effects of one step that run side by side."""
     max_depth: int = Field(default=5, ge=0)

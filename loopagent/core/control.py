@@ -7,18 +7,20 @@ still have to be told is part of the state, so no crash loses it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from loopagent.core import limits
 from loopagent.core.control_state import RAISABLE, Paused, with_raised
 from loopagent.core.effects import CancelEffect, SetTimer
-from loopagent.core.facts import RunStateChanged
+from loopagent.core.facts import RequestCancelled, RunStateChanged
 from loopagent.core.facts_control import RunLimitsRaised, RunPaused, RunResumed
 from loopagent.core.lineage import children_of
 from loopagent.core.loop_state import may_go_on
+from loopagent.core.people import request_id
 
 
 if TYPE_CHECKING:
+    from loopagent.core.effects import AskHuman
     from loopagent.core.events import LimitsRaised, PauseRequested, ResumeRequested
     from loopagent.core.facts import DecidedBy
     from loopagent.core.state import RunState
@@ -82,7 +84,29 @@ def raise_limits(tx: Tx, event: LimitsRaised, by: DecidedBy) -> None:
     if state.ended:
         _reopen(tx, event.at, by)
     else:
+        _close_request(tx)
         tell_below(tx)
+
+
+def limit_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
+    """Take a person's decision about a limit that was reached."""
+    about = request.subject
+    if answer["decision"] != "approve":
+        limits.fail(tx, about["limit"], about["used"], about["maximum"], "human")
+        return
+    allowed = answer.get("edited") or about["params"]
+    wanted = {RAISABLE[name]: value for name, value in allowed.items()}
+    before = change_limits(tx, wanted)
+    tx.fact(RunLimitsRaised(limits=allowed, before=before, by=answer.get("by", "")), "human")
+    tell_below(tx)
+
+
+def _close_request(tx: Tx) -> None:
+    """Take back the question whether to raise a limit that leaves room by now."""
+    request = limits.open_request(tx.state)
+    if request is not None and limits.reached(tx.state, turn=True) is None:
+        tx.drop(request.id)
+        tx.fact(RequestCancelled(request_id=request_id(tx.state, request), reason="raised"))
 
 
 def change_limits(tx: Tx, wanted: dict[str, float | None]) -> dict[str, float | None]:

@@ -137,7 +137,7 @@ class StartRun:
     kind: Literal["start_run"] = "start_run"
 
 
-RequestKind = Literal["approval", "question", "guard", "plan"]
+RequestKind = Literal["approval", "question", "guard", "plan", "limit"]
 
 
 @value_object(frozen=True, slots=True)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loopagent.core import ending
+from loopagent.core import ending, people
+from loopagent.core.control_state import RAISABLE
 from loopagent.core.facts_guards import GuardLimit
 
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from loopagent.core.effects import AskHuman
+    from loopagent.core.facts import DecidedBy
     from loopagent.core.state import RunState
     from loopagent.core.tx import Tx
 
@@ -23,6 +26,8 @@ class Reached:
     limit: str
     value: float
     maximum: float
+    own: bool = True
+    """Whether it is the run's, not that of one above it."""
 
 
 def reached(state: RunState, *, turn: bool = False) -> Reached | None:
@@ -39,9 +44,9 @@ def reached(state: RunState, *, turn: bool = False) -> Reached | None:
         and state.turn + state.below.turns < limits.max_turns
     ):
         return None  # how most runs are: no limit but that of the turns, and some left
-    for name, value, maximum in _table(state):
+    for at, (name, value, maximum) in enumerate(_table(state)):
         if maximum is not None and value >= maximum and (turn or name != "maxTurns"):
-            return Reached(name, value, maximum)
+            return Reached(name, value, maximum, own=at < len(RAISABLE))
     return None
 
 
@@ -65,10 +70,33 @@ def _table(state: RunState) -> Iterator[tuple[str, float, float | None]]:
 
 
 def stop(tx: Tx, limit: Reached) -> None:
-    """End the run at a limit; what was done so far is kept."""
+    """End the run at a limit, or ask a person to raise it; what was done so far is kept."""
+    state = tx.state
+    if limit.own and state.spec.interactive and state.spec.limits.when_reached == "ask":
+        _ask(tx, limit)
+        return
     tx.fact(GuardLimit(limit=limit.limit, value=limit.value, maximum=limit.maximum), "policy")
-    text = f"{limit.limit} reached: {limit.value:g} of {limit.maximum:g}. Raise the limit to go on."
-    ending.fail(tx, "limit", text, by="policy", limit=limit.limit)
+    fail(tx, limit.limit, limit.value, limit.maximum, "policy")
+
+
+def fail(tx: Tx, name: str, used: float, maximum: float, by: DecidedBy) -> None:
+    """End the run at a limit."""
+    text = f"{name} reached: {used:g} of {maximum:g}. Raise the limit to go on."
+    ending.fail(tx, "limit", text, by=by, limit=name)
+
+
+def _ask(tx: Tx, limit: Reached) -> None:
+    """Put the raise to a person, once; nothing begins until that is decided."""
+    if open_request(tx.state) is not None:
+        return
+    tx.fact(GuardLimit(limit=limit.limit, value=limit.value, maximum=limit.maximum), "policy")
+    request = people.limit(f"{tx.state.turn}:limit", limit.limit, limit.value, limit.maximum)
+    people.ask(tx, request, "limit")
+
+
+def open_request(state: RunState) -> AskHuman | None:
+    """The open request to raise a limit, if there is one."""
+    return next((one for one in state.asks if one.ask == "limit"), None)
 
 
 def timeout_ms(state: RunState, wanted_ms: int | None) -> int | None:

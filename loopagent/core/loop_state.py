@@ -17,6 +17,7 @@ from loopagent.core.tx import Tx
 STATE_OF_ASK = {
     "approval": "interactive",
     "guard": "interactive",
+    "limit": "interactive",
     "plan": "interactive",
     "question": "followup",
 }
@@ -24,11 +25,12 @@ BUTTONS: dict[str, tuple[str, str]] = {
     "approval": ("approve", "reject"),
     "plan": ("approve", "reject"),
     "guard": ("approve", "terminate"),
+    "limit": ("approve", "reject"),
     "question": ("answer", "terminate"),
     "client_tool": ("result", "error"),
-    "paused": ("resume", "terminate"),
-    "limit": ("raise", "stop"),
-    "model": ("retry", "stop"),
+    "resume": ("resume", "terminate"),
+    "raise": ("raise", "stop"),
+    "retry": ("retry", "stop"),
 }
 LABELS = {
     "approve": "Approve",
@@ -42,12 +44,12 @@ LABELS = {
     "retry": "Try again",
     "stop": "Leave it",
 }
-TITLES = {
-    "paused": "The run is paused",
-    "limit": "The run reached a limit",
-    "model": "The model failed",
+OFFERS = {
+    "paused": ("resume", "The run is paused"),
+    "limit": ("raise", "The run reached a limit"),
+    "model": ("retry", "The model failed"),
 }
-"""What may be done with a run that stands still, beside answering requests."""
+"""Why a run stands still → what is offered, beside answering requests, and its title."""
 GOES_ON = frozenset({"limit", "model"})
 """Reasons of a failure after which a person may let the run go on: with a higher limit, or by trying again."""
 GUARD_LABELS = {"approve": "Try another way", "terminate": "Stop the run"}
@@ -110,9 +112,9 @@ def ask_public(state: RunState, ask: AskHuman | CallClientTool) -> dict[str, Any
     return {**_drawn(state, kind, title), "requestId": request_id(state, ask), "expiresAt": due}
 
 
-def offer(state: RunState, kind: str) -> dict[str, Any]:
+def offer(state: RunState, reason: str) -> dict[str, Any]:
     """What may be done with a run that stands still: no request is open for it, so there is none to answer."""
-    return _drawn(state, kind, TITLES[kind])
+    return _drawn(state, *OFFERS[reason])
 
 
 def _drawn(state: RunState, kind: str, title: str) -> dict[str, Any]:

@@ -145,6 +145,33 @@ def guard(effect_id: str, title: str, text: str) -> AskHuman:
     )
 
 
+def limit(effect_id: str, name: str, used: float, maximum: float) -> AskHuman:
+    """The request to raise a limit that a run has reached: to twice as much, or to what the person says instead."""
+    kind = "integer" if name in {"maxTurns", "maxTokens"} else "number"
+    allowed = {"type": kind, "exclusiveMinimum": used}
+    subject = {
+        "limit": name,
+        "used": used,
+        "maximum": maximum,
+        "params": {name: max(2 * maximum, int(used) + 1)},
+        "schema": {
+            "type": "object",
+            "properties": {name: allowed},
+            "required": [name],
+            "additionalProperties": False,
+        },
+    }
+    return AskHuman(
+        id=effect_id,
+        ask="limit",
+        title=f"Raise {name}?",
+        text=f"The run has used {used:g} of {maximum:g}. Rejected, it ends here and keeps what it has.",
+        decisions=("approve", "reject", "terminate"),
+        subject=subject,
+        content_hash=json_hash(subject),
+    )
+
+
 def read_answer(request: AskHuman, answer: Answer) -> tuple[dict[str, Any], list[Problem]]:
     """Check an answer against what was asked.
 

@@ -91,6 +91,7 @@ def take_reply(tx: Tx, outcome: Outcome) -> None:
 def _model_failed(tx: Tx, outcome: Outcome) -> None:
     reached = limits.reached(tx.state)
     if reached is not None:
+        tx.close_turn("failed")
         limits.stop(tx, reached)
         return
     error = outcome.error

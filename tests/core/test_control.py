@@ -10,6 +10,7 @@ from loopagent.core.advance import advance
 from loopagent.core.agent_spec import Limits
 from loopagent.core.effects import CallModel, SetTimer
 from loopagent.core.events import (
+    Answer,
     Event,
     LimitsRaised,
     PauseRequested,
@@ -20,6 +21,7 @@ from loopagent.core.events import (
 from loopagent.core.lineage import news
 from loopagent.core.loop_state import loop_state
 from loopagent.core.outcome import Outcome
+from loopagent.core.people import read_answer
 from loopagent.core.state import dump_state, load_state
 from tests.core.play import AskHuman, Play, RunAction, act, agent, pending
 
@@ -152,7 +154,7 @@ def test_no_call_is_without_a_result_after_a_limit_in_the_middle_of_a_step() -> 
 def test_a_run_that_a_model_ended_tries_again() -> None:
     play = Play()
     play.settle("model", error="overloaded")
-    assert play.last("run.state")["ask"]["kind"] == "model"
+    assert play.last("run.state")["ask"]["kind"] == "retry"
     give(play, ResumeRequested)
     assert play.state.calling == CallModel("2:model")
     assert play.types.count("turn.started") == 2
@@ -234,3 +236,66 @@ def test_a_child_that_failed_is_its_parents_business() -> None:
     assert child.status == "failed"
     assert not advance(child, ResumeRequested(99.0)).changed
     assert loop_state(child).ask is None
+
+
+ASKS = {"limits": Limits(max_turns=1, when_reached="ask")}
+
+
+def at_the_limit(**options: Any) -> Play:
+    """A run that has reached its limit and asks a person to raise it."""
+    play = Play(agent(**{**ASKS, **options})).reply(act(("work", {"item": 1})))
+    return play.settle("action.0", "seen")
+
+
+def test_a_person_is_asked_to_raise_a_limit_where_the_agent_says_so() -> None:
+    play = at_the_limit()
+    (ask,) = play.state.asks
+    assert (ask.ask, ask.subject["params"]) == ("limit", {"maxTurns": 2})
+    assert play.last("run.state")["ask"]["primary"]["decision"] == "approve"
+    play.post("Hurry up.")
+    assert play.state.asks  # words raise nothing
+    play.answer("approve", edited={"maxTurns": 7})
+    assert play.state.spec.limits.max_turns == 7
+    assert (play.state.turn, play.types.count("guard.limit")) == (2, 1)
+    assert "Hurry up." in play.said
+    assert play.reply(DONE).state.status == "completed"
+
+
+def test_a_raise_that_is_rejected_ends_the_run_at_its_limit() -> None:
+    play = at_the_limit().answer("reject")
+    assert play.state.result is not None
+    assert (play.state.status, play.state.result.reason) == ("failed", "limit")
+    assert give(play, LimitsRaised, {"max_turns": 2}).state.status == "running"
+
+
+def test_a_limit_that_was_raised_otherwise_needs_no_answer() -> None:
+    play = give(at_the_limit(), LimitsRaised, {"max_turns": 3})
+    assert play.last("request.cancelled")["reason"] == "raised"
+    assert play.state.calling == CallModel("2:model")
+
+
+def test_nobody_is_asked_by_an_autonomous_run() -> None:
+    assert at_the_limit(autonomy="autonomous").state.status == "failed"
+
+
+def test_a_step_waits_in_its_middle_for_a_raise_and_goes_on_exactly() -> None:
+    limits = Limits(max_seconds=10, max_concurrency=1, when_reached="ask")
+    play = Play(agent(limits=limits)).reply(act(*[("work", {"item": one}) for one in range(3)]))
+    play.at += 100
+    play.settle("action.0", "first")
+    assert [one.ask for one in play.state.asks] == ["limit"]
+    assert play.types.count("request.created") == 1
+    play.answer("approve", edited={"maxSeconds": 500})
+    assert pending(play, RunAction) == ["action.1"]
+    play.settle("action.1", "second").settle("action.2", "third").reply(DONE)
+    assert play.state.status == "completed"
+    (results,) = [one.text for one in play.messages if one.kind == "results"]
+    assert all(word in results for word in ("first", "second", "third"))
+
+
+def test_what_is_typed_instead_must_leave_room() -> None:
+    (ask,) = at_the_limit().state.asks
+    answer = Answer("approve", edited={"maxTurns": 1})
+    _, problems = read_answer(ask, answer)
+    assert [one.path for one in problems] == ["edited.params.maxTurns"]
+    assert read_answer(ask, Answer("approve", edited={"maxTurns": 2}))[1] == []

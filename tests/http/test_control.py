@@ -81,6 +81,20 @@ def test_a_raised_limit_lets_a_run_go_on(client: httpx2.Client) -> None:
     assert code(client.post(f"{where}/limits", json={"maxTurns": 9})) == (409, "run_ended")
 
 
+def test_a_person_is_asked_to_raise_a_limit(client: httpx2.Client) -> None:
+    run = start(client, "looker", limits={"maxTurns": 1, "whenReached": "ask"})
+    assert run["state"]["state"] == "interactive"
+    (ask,) = run["requests"]
+    assert (ask["kind"], ask["title"]) == ("limit", "Raise maxTurns?")
+    where = f"/requests/{ask['requestId']}/answer"
+    low = client.post(where, json={"decision": "approve", "edited": {"maxTurns": 1}})
+    assert code(low) == (422, "invalid_answer")
+    done = client.post(where, json={"decision": "approve", "edited": {"maxTurns": 3}})
+    assert done.status_code == 200
+    run = until(client, run["id"], "idle")
+    assert (run["status"], run["limits"]["maxTurns"]) == ("completed", 3)
+
+
 def test_fork(client: httpx2.Client) -> None:
     run = start(client, "looker")
     key = {"Idempotency-Key": f"fork-{run['id']}"}
