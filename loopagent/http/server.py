@@ -31,8 +31,10 @@ class Server(uvicorn.Server):
             StoreError: The store could not be opened; nothing was served.
         """
         self._loop = asyncio.get_running_loop()
-        async with self._host:
-            await super().serve(sockets)
+        # Left last, and there a stop signal ends the process: the app has to be closed by then.
+        with self.capture_signals():
+            async with self._host:
+                await self._serve(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End the streams, then stop; a second Ctrl-C does not wait for anything.
