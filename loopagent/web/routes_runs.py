@@ -7,16 +7,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from loopagent.app import App
 from loopagent.core.facts import FACT_TYPES
-from loopagent.errors import RequestError
 from loopagent.explain import explain
 from loopagent.runtime.turn import turn_record
 from loopagent.tree import nested
 from loopagent.web.charts import columns, gantt
-from loopagent.web.posts import fields_of, one
 from loopagent.web.shared import app_of, pages_of
 from loopagent.web.timeline import timeline_of
 
@@ -51,10 +49,11 @@ async def list_runs(request: Request) -> Response:
 @router.get("/runs/{run_id}")
 async def show_run(request: Request, run_id: str) -> Response:
     """One run as it is now; while it can change, the page listens to its events."""
-    return await _run_page(request, run_id)
+    return await run_page(request, run_id)
 
 
-async def _run_page(request: Request, run_id: str, error: str = "", status: int = 200) -> Response:
+async def run_page(request: Request, run_id: str, error: str = "", status: int = 200) -> Response:
+    """The page of a run, with why the last thing that somebody wanted of it was refused."""
     app = app_of(request)
     view = await app.get(run_id)
     state = view.state
@@ -80,31 +79,6 @@ async def _run_page(request: Request, run_id: str, error: str = "", status: int 
         "error": error,
     }
     return pages_of(request).page(request, "run.html", context, status=status)
-
-
-@router.post("/runs/{run_id}")
-async def change_run(request: Request, run_id: str) -> Response:
-    """Say something to a run, cancel it, resume it, or switch between planning and acting."""
-    sent = await fields_of(request)
-    try:
-        await _change(app_of(request), run_id, one(sent, "do"), one(sent, "text"))
-    except RequestError as error:
-        return await _run_page(request, run_id, str(error), error.status)
-    return RedirectResponse(f"/runs/{run_id}", 303)
-
-
-async def _change(app: App, run_id: str, do: str, text: str) -> None:
-    match do:
-        case "queue" | "steer":
-            await app.post(run_id, text, delivery=do, by="human")
-        case "cancel":
-            await app.cancel(run_id, reason=text, by="human")
-        case "resume":
-            await app.resume(run_id)
-        case "plan" | "act":
-            await app.set_mode(run_id, do, by="human")
-        case _:
-            raise RequestError("bad_form", "Choose one of the buttons.", status=400)
 
 
 @router.get("/runs/{run_id}/turns/{turn}")

@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import Response
 
 from loopagent.app import App
-from loopagent.web import routes_agents, routes_inbox, routes_memory, routes_runs
+from loopagent.web import routes_agents, routes_control, routes_inbox, routes_memory, routes_runs
 from loopagent.web.render import STATIC, Pages
 from loopagent.web.shared import pages_of
 
@@ -34,6 +34,7 @@ def add_pages(api: FastAPI, app: App) -> None:
         router,
         routes_inbox.router,
         routes_runs.router,
+        routes_control.router,
         routes_agents.router,
         routes_memory.router,
     ):

@@ -108,3 +108,32 @@ def test_notes_are_listed_and_filtered(browser: Browser, site: str) -> None:
         seen.page.goto("/memory?status=provisional")
         expect(seen.page.get_by_text("Nothing is remembered.")).to_be_visible()
         seen.check()
+
+
+def test_a_run_is_paused_resumed_forked_and_compared(
+    browser: Browser, client: httpx2.Client, site: str
+) -> None:
+    run = started(client, "looker")
+    waits = started(client, "mailer")
+    with watched(browser, site) as seen:
+        page = seen.page
+        page.goto(f"/runs/{waits['id']}")
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator("#run")).to_have_attribute("data-state", "resumable")
+        seen.check()
+        page.get_by_role("button", name="Resume").click()
+        expect(page.locator("#run")).to_have_attribute("data-state", "interactive")
+        page.goto(f"/runs/{run['id']}")
+        page.get_by_text("Fork: go on from an earlier turn").click()
+        page.get_by_label("Take this turn anew").fill("9")
+        page.get_by_role("button", name="Fork").click()
+        expect(page.get_by_role("alert")).to_contain_text("turn")
+        page.get_by_text("Fork: go on from an earlier turn").click()
+        page.get_by_label("Take this turn anew").fill("2")
+        page.get_by_role("button", name="Fork").click()
+        expect(
+            page.get_by_role("link", name="Compare with what it was forked from")
+        ).to_be_visible()
+        page.get_by_role("link", name="Compare with what it was forked from").click()
+        expect(page.get_by_text(re.compile("turns from the first on are the same"))).to_be_visible()
+        seen.check()
