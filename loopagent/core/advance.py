@@ -104,6 +104,8 @@ def advance(state: RunState, *events: Event) -> Transition:
 
 def _started(tx: Tx, event: Started) -> None:
     tx.clock(event.at)
+    if event.spent:
+        family.learn_budgets(tx, event.spent)
     state = tx.state
     created = RunCreated(
         agent=state.spec.name,

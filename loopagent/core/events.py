@@ -34,6 +34,8 @@ class Started:
     """Files and texts it is given: `{artifactId, name, mediaType, bytes}`."""
     carried: str = ""
     """What the run before it in its conversation had looked up."""
+    spent: tuple[tuple[int, int, float], ...] = ()
+    """What each run above it had spent when it began, root first: turns, tokens, dollars."""
     kind: Literal["started"] = "started"
 
 

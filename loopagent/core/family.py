@@ -13,7 +13,10 @@ from loopagent.core.spending import Spent
 
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loopagent.core.events import Event
+    from loopagent.core.spending import Ancestor
     from loopagent.core.tx import Tx
 
 
@@ -37,9 +40,18 @@ def note_question(tx: Tx) -> None:
         state.unheard = tuple(dict.fromkeys((*state.unheard, state.parent_id)))
 
 
+def budgets(ancestors: Sequence[Ancestor]) -> tuple[tuple[int, int, float], ...]:
+    """What each run above has spent, as events have it."""
+    spent = (one.spent for one in ancestors)
+    return tuple((one.turns, one.tokens, one.cost_usd) for one in spent)
+
+
 def _spent(tx: Tx, event: Reported) -> None:
+    learn_budgets(tx, cast("list[list[Any]]", event.data["spent"]))
+
+
+def learn_budgets(tx: Tx, rows: Sequence[Sequence[Any]]) -> None:
     """The budgets of the runs above, as they stand now."""
-    rows = cast("list[list[Any]]", event.data["spent"])
     pairs = zip(tx.state.ancestors, rows, strict=False)
     changed = tuple(replace(one, spent=Spent(*row)) for one, row in pairs)
     if changed != tx.state.ancestors:

@@ -15,6 +15,7 @@ from loopagent.core.artifact_handles import handed_down
 from loopagent.core.child_messages import parent_context
 from loopagent.core.conversation import QUEUED
 from loopagent.core.events import CancelRequested, Event, MessagePosted, Reported, Settled
+from loopagent.core.family import budgets
 from loopagent.core.lineage import (
     News,
     child_state,
@@ -214,7 +215,7 @@ class Children:
         frames = self._budgets.frames(state)
         if frames == state.ancestors:
             return []
-        rows = [[one.spent.turns, one.spent.tokens, one.spent.cost_usd] for one in frames]
+        rows = [list(one) for one in budgets(frames)]
         return [Reported("spent", {"spent": rows}, self._clock())]
 
     def at_rest(self, state: RunState, bus: Bus) -> None:

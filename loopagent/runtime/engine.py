@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from loopagent.core.advance import advance
 from loopagent.core.effects import CallModel, CancelEffect, Effect, RunAction, StartRun
 from loopagent.core.events import Event, Reported, Started
+from loopagent.core.family import budgets
 from loopagent.core.state import RunState
 from loopagent.errors import ConflictError, RequestError, StoreError
 from loopagent.logs import log
@@ -77,7 +79,8 @@ class Engine:
         """Create a run with its task, and what it is shown before, and start working on it unless it is to wait."""
         self._check_open()
         now, files = self._clock(), given.described
-        started = Started(message, now, by, context, queued, state.payload, files, carried)
+        started = Started(message, now, by, context, queued, state.payload, files)
+        started = replace(started, carried=carried, spent=budgets(state.ancestors))
         transition = advance(state, started)
         new, facts, said = transition.state, transition.facts, transition.messages
         commit = Commit(new, 0, now, (started,), facts, said, artifacts=given.stored)
