@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from loopagent.core.events import CancelRequested
 from loopagent.errors import RequestError
 from loopagent.ports import NOTHING, Handed
-from loopagent.runtime.line import Line, Past
+from loopagent.runtime.line import Past
 
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Conversations:
         self._store = store
         self._engine = engine
         self._clock = clock
-        self._line = Line(engine, store, clock)
+        self._line = engine.line
 
     async def begin(
         self,
@@ -90,6 +90,7 @@ class Conversations:
                 await self._engine.create(
                     state, message, by=by, metadata=metadata, queued=True, given=given
                 )
+                self._line.hold(state)
                 await self._line.let_in(state)
                 return
             await self._interrupt(state)

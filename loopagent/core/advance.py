@@ -118,7 +118,9 @@ def _started(tx: Tx, event: Started) -> None:
     for one in event.artifacts:
         handle_of(tx, one)
     if event.queued:
-        tx.issue(AwaitConversation(QUEUED, event.message, event.by))
+        most = state.spec.limits.max_queue_seconds
+        due = 0.0 if most is None else event.at + most
+        tx.issue(AwaitConversation(QUEUED, event.message, event.by, due))
     else:
         _begin(tx, event.message, event.by, context=event.context, carried=event.carried)
 
@@ -138,6 +140,10 @@ def _begin(tx: Tx, message: str, by: str, *, context: str, carried: str) -> None
 
 
 def _let_in(tx: Tx, effect: AwaitConversation, outcome: Outcome) -> None:
+    if effect.due and tx.at >= effect.due:
+        text = "The runs of the conversation before it took too long; it never began."
+        ending.fail(tx, "limit", text, by="policy", limit="maxQueueSeconds")
+        return
     past = cast("dict[str, str]", outcome.value) if isinstance(outcome.value, dict) else {}
     shown = {name: str(past.get(name) or "") for name in ("context", "carried")}
     _begin(tx, effect.message, effect.by, **shown)

@@ -147,6 +147,8 @@ class Limits(Spec):
     """Length of a text that a hook adds, or gives as its reason."""
     max_history_tokens: int = Field(default=8_000, ge=0)
     """About how many tokens of earlier messages a run that continues a conversation is shown at its start."""
+    max_queue_seconds: float | None = Field(default=86_400, gt=0)
+    """How long it may wait for the runs of its conversation before it; null for ever."""
     max_carried_chars: int = Field(default=100_000, ge=0)
     """Length of what it is shown of the look-ups of the run before it; 0 shows nothing."""
     max_active_skills: int = Field(default=20, ge=0)

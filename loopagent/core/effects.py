@@ -208,6 +208,8 @@ class AwaitConversation:
     id: str
     message: str
     by: str
+    due: float = 0.0
+    """When it is too late to begin, seconds since the epoch; 0 for never."""
     kind: Literal["await_conversation"] = "await_conversation"
 
 

@@ -24,6 +24,7 @@ from loopagent.runtime.bus import Bus
 from loopagent.runtime.children import Children, ModelOf
 from loopagent.runtime.ends import broken, event_of, in_doubt, log_end, log_start
 from loopagent.runtime.leases import Leases
+from loopagent.runtime.line import Line
 from loopagent.runtime.live import Live
 from loopagent.runtime.perform import Performer
 from loopagent.runtime.repeatable import repeatable
@@ -125,6 +126,11 @@ class Engine:
                     return live.state
             finally:  # also when it was read only to be told no
                 self.runs.forget_if_resting(live)
+
+    @property
+    def line(self) -> Line:
+        """Lets the runs of conversations begin, one after the other."""
+        return self._children.line
 
     async def recover(self) -> list[str]:
         """Take up every run that has work and nobody working on it; returns their ids."""

@@ -7,12 +7,13 @@ one that saw it lived long enough to let the next one in.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopagent.core.conversation import QUEUED, history
 from loopagent.core.events import Settled
 from loopagent.core.outcome import Outcome
+from loopagent.errors import RequestError
 from loopagent.logs import log
 from loopagent.runtime.carry import carried
 
@@ -70,11 +71,28 @@ class Line:
         begins = Settled(QUEUED, Outcome.done((await self.past(state))._asdict()), self._clock())
         await self._engine.deliver(state.id, lambda _: [begins])
 
-    def ended(self, state: RunState) -> None:
-        """A run of a conversation has ended: let in who is next, in a task of its own."""
-        task = asyncio.create_task(self._next(state), name=f"{state.id}/next")
+    def hold(self, state: RunState) -> None:
+        """End a waiting run when it is too late to begin; after a restart, at the latest when its turn comes."""
+        most = state.spec.limits.max_queue_seconds
+        if most is not None:
+            self._later(self._too_late(state.id, self._clock() + most), f"{state.id}/queue")
+
+    async def _too_late(self, run_id: str, due: float) -> None:
+        try:
+            await asyncio.sleep(max(0.0, due - self._clock()))
+            over = Settled(QUEUED, Outcome.done(), max(due, self._clock()))
+            await self._engine.deliver(run_id, lambda _: [over])
+        except RequestError:  # it was deleted meanwhile
+            return
+
+    def _later(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def ended(self, state: RunState) -> None:
+        """A run of a conversation has ended: let in who is next, in a task of its own."""
+        self._later(self._next(state), f"{state.id}/next")
 
     async def _next(self, ended: RunState) -> None:
         try:

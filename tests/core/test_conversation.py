@@ -86,7 +86,7 @@ def test_a_run_that_waits_its_turn_does_nothing_until_it_is_let_in() -> None:
     assert (state.messages, loop_state(state).state, state.resting) == (0, "queued", True)
     assert [one.type for one in waiting.facts] == ["run.created", "run.state"]
     again = load_state(dump_state(state), SPEC)
-    assert again.pending[QUEUED] == AwaitConversation(QUEUED, "Plan a day.", "client")
+    assert again.pending[QUEUED] == AwaitConversation(QUEUED, "Plan a day.", "client", 86_400.0)
 
     begun = advance(
         again, Settled(QUEUED, Outcome.done({"context": "Before.", "carried": "[]"}), 100.0)

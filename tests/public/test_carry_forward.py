@@ -112,3 +112,45 @@ def test_the_newest_that_fit_are_carried_each_once() -> None:
     assert [one["tool"] for one in kept] == ["7", "8", "9"]
     assert carried_text(entries, 200) == ""
     assert carried_text([], 600) == ""
+
+
+async def test_a_run_that_waited_too_long_never_begins() -> None:
+    ask = {"taskComplete": False, "message": "Which?", "nextStep": {"type": "Chat"}}
+    model = Listening(ask)
+    async with App(agents=[Agent("clerk", model=model)]) as app:
+        first = await begin(app)
+        where: dict[str, Any] = {"conversation": "c1", "user": "ann", "on_busy": "enqueue"}
+        second = await app.start("clerk", "Next.", limits={"maxQueueSeconds": 0.05}, **where)
+        third = await app.start("clerk", "Last.", **where)
+        while not second.state.ended:
+            await asyncio.sleep(0.01)
+            second = await app.get(second.id)
+        assert second.state.result is not None
+        assert (second.state.status, second.state.result.reason) == ("failed", "limit")
+        assert second.state.result.detail == {"limit": "maxQueueSeconds"}
+        assert "never began" in second.state.result.message
+        row = await app.conversations.get("c1", user="ann")
+        assert row.active == (first.id, third.id)
+        assert len(model.asked) == 1
+
+
+async def test_a_run_whose_turn_comes_too_late_after_a_restart_never_begins(tmp_path: Path) -> None:
+    now = 1000.0
+
+    def clock() -> float:
+        return now
+
+    ask = {"taskComplete": False, "message": "Which?", "nextStep": {"type": "Chat"}}
+    model, store = Listening(ask), f"sqlite:///{tmp_path}/runs.db"
+    where: dict[str, Any] = {"conversation": "c1", "user": "ann"}
+    async with App(agents=[Agent("clerk", model=model)], store=store, clock=clock) as app:
+        first = await app.wait((await app.start("clerk", "Go.", **where)).id)
+        second = await app.start("clerk", "Next.", on_busy="enqueue", **where)
+    now += 90_000
+    async with App(agents=[Agent("clerk", model=model)], store=store, clock=clock) as app:
+        await app.post(first.id, "The blue one.")
+        while not second.state.ended:
+            await asyncio.sleep(0.01)
+            second = await app.get(second.id)
+        assert second.state.result is not None
+        assert second.state.result.reason == "limit"
