@@ -14,6 +14,7 @@ from secrets import token_hex
 from typing import Any, Self
 
 from loopagent import resources
+from loopagent.action import Action
 from loopagent.agent import Agent
 from loopagent.attachments import Attachment, checked_attachments
 from loopagent.clients import ToolAnswer, answer_call, with_client_tools
@@ -77,6 +78,7 @@ class App(Controlling):
         hooks: Functions that are asked around the runs of every agent, see `loopagent.hooks`.
         secret_values: Further values that are masked.
         embedder: Finds notes by meaning too: a model such as `openai:NAME`, or a function; see `runtime.similar`.
+        actions: Actions to list beside those of the agents.
         clock: Seconds since the epoch; tests give their own.
         recover: Whether to take up runs that an earlier process left in the middle, and to do what triggers are due.
         triggers: What starts runs by itself: schedules and webhooks.
@@ -97,6 +99,7 @@ class App(Controlling):
         hooks: Iterable[Hook] = (),
         secret_values: Iterable[str] = (),
         embedder: Embedder | str | None = None,
+        actions: Iterable[Action[..., Any]] = (),
         clock: Callable[[], float] = time.time,
         recover: bool = True,
         triggers: Iterable[TriggerSpec] = (),
@@ -106,6 +109,7 @@ class App(Controlling):
         self._default_model = model or self.env.get(DEFAULT_MODEL_VARIABLE)
         self._registry = Registry(agents, env=self.env, base_dir=base_dir, hooks=hooks)
         self.agents = self._registry.agents
+        self._more_actions = {one.spec.name: one for one in actions}
         self._recover, self._retention = recover, retention or Retention()
         self._clock = clock
         self.bus = Bus()
@@ -198,6 +202,12 @@ class App(Controlling):
         await asyncio.gather(*self._background, return_exceptions=True)
         for part in (self.engine, self._leases, self._performer, self._invoker, self.store):
             await part.aclose()
+
+    @property
+    def actions(self) -> dict[str, Action[..., Any]]:
+        """The actions that are known, of agents and others, by name."""
+        used = {name: one for agent in self.agents.values() for name, one in agent.actions.items()}
+        return {**used, **self._more_actions}
 
     def system(self, spec: AgentSpec) -> str:
         """The system prompt of a definition."""

@@ -20,6 +20,8 @@ from loopagent.errors import ConfigError
 
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loopagent.actions.format import PipelineRun, PromptRun
     from loopagent.actions.format_http import HttpRun
 
@@ -54,12 +56,18 @@ class FileAction(Action[..., Any]):
         file: The file.
         run: Carries out calls.
         parameters: The schema, where the file has none.
+        path: Where the file is.
     """
 
     def __init__(
-        self, file: ActionFile, run: Runner, parameters: dict[str, Any] | None = None
+        self,
+        file: ActionFile,
+        run: Runner,
+        parameters: dict[str, Any] | None = None,
+        path: Path | None = None,
     ) -> None:
         self.file = file
+        self.path = path
 
         async def call(params: dict[str, Any], context: ActionContext | None) -> Any:
             return await run(params, context or ActionContext("", ""))
@@ -69,6 +77,25 @@ class FileAction(Action[..., Any]):
 
     def arguments(self, params: dict[str, Any], context: ActionContext | None) -> dict[str, Any]:
         """The parameters as they are: a file has a schema and no types."""
+        return {"params": params, "context": context}
+
+
+class StandIn(Action[..., Any]):
+    """An action that only looks like another one.
+
+    Args:
+        spec: Of the other one.
+        run: Carries out calls.
+    """
+
+    def __init__(self, spec: ActionSpec, run: Runner) -> None:
+        async def call(params: dict[str, Any], context: ActionContext) -> Any:
+            return await run(params, context)
+
+        super().__init__(call, spec, BaseModel, ("context",))
+
+    def arguments(self, params: dict[str, Any], context: ActionContext | None) -> dict[str, Any]:
+        """The parameters as they are."""
         return {"params": params, "context": context}
 
 
@@ -101,12 +128,13 @@ def _retry(file: ActionFile) -> ActionRetry:
     return ActionRetry(max_attempts=file.retry.attempts, backoff_seconds=file.retry.wait)
 
 
-def make_action(file: ActionFile, means: Means) -> Action[..., Any]:
+def make_action(file: ActionFile, means: Means, path: Path | None = None) -> FileAction:
     """The action of a file.
 
     Args:
         file: The file, checked.
         means: What it may use.
+        path: Where the file is.
 
     Raises:
         ConfigError: It cannot be carried out here.
@@ -115,4 +143,4 @@ def make_action(file: ActionFile, means: Means) -> Action[..., Any]:
     maker = KINDS.get(kind)
     if maker is None:
         raise ConfigError(f"actions of kind {kind} are not supported by this version of loopagent")
-    return FileAction(file, *maker(file, means))
+    return FileAction(file, *maker(file, means), path)

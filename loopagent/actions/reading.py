@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,6 +62,15 @@ class Reading:
     def actions(self) -> list[ActionFile]:
         """The actions that can be used."""
         return [one.action for one in self.written if one.action is not None]
+
+    def public(self) -> list[dict[str, Any]]:
+        """All complaints and warnings as JSON, for editors; what cannot be read at all has only a message."""
+        whole = [{"file": str(self.path), "message": one} for one in self.unreadable]
+        return whole + [
+            {"file": str(self.path), **asdict(one)}
+            for written in self.written
+            for one in sorted(written.complaints.found)
+        ]
 
     def _lines(self, *, warnings: bool) -> list[str]:
         found = [

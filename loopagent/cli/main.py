@@ -13,6 +13,7 @@ from loopagent import logs, resources
 from loopagent.app import App
 from loopagent.attachments import Attachment
 from loopagent.cli import control, decide, scenarios, tools
+from loopagent.cli.actions import actions
 from loopagent.cli.conversations import conversations
 from loopagent.cli.memory import memory
 from loopagent.cli.session import Output, drive, payload_of, run_async, terminal_answerer
@@ -37,6 +38,7 @@ cli.add_typer(conversations, name="conversations")
 cli.add_typer(memory, name="memory")
 cli.add_typer(triggers, name="triggers")
 cli.add_typer(tools.agents, name="agents")
+cli.add_typer(actions, name="actions")
 cli.add_typer(skills, name="skills")
 cli.add_typer(tools.schemas, name="schemas")
 cli.add_typer(tools.reply, name="reply")
@@ -178,6 +180,7 @@ def open_app(
         hooks=project.hooks,
         embedder=settings.embeddings,
         secret_values=project.secret_values,
+        actions=project.actions.values(),
         base_dir=project.folder,
         recover=recover,
         triggers=project.triggers.values(),

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from loopagent.app import App
 from loopagent.http import (
     problems,
+    routes_actions,
     routes_agents,
     routes_artifacts,
     routes_client_tools,
@@ -42,6 +43,7 @@ ROUTES = (
     routes_conversations,
     routes_memory,
     routes_triggers,
+    routes_actions,
     routes_agents,
 )
 

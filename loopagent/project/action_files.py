@@ -103,7 +103,7 @@ def _make(
 ) -> None:
     assert written.action is not None  # the caller looked
     try:
-        found.setdefault(written.action.name, make_action(written.action, means))
+        found.setdefault(written.action.name, make_action(written.action, means, path))
     except ConfigError as error:
         at = written.complaints.document.position(("run",))
         files.complain(path, str(error), at=at, where="run")

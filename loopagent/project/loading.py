@@ -60,6 +60,7 @@ class Project:
         instructions: Texts for all agents, in the order of their files' names.
         settings: What `loopagent.toml` and the environment say.
         means: What its low-code actions may use.
+        env: The environment that it was read with.
         warnings: What works, but perhaps not as meant, as `file:line:column: path: what`.
     """
 
@@ -73,6 +74,7 @@ class Project:
     instructions: tuple[str, ...] = ()
     settings: Settings = field(default_factory=Settings)
     means: Means = field(default_factory=Means, repr=False)
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     warnings: list[str] = field(default_factory=list[str])
 
     @property
@@ -105,7 +107,7 @@ def load_project(
         )
     files = Files(folder, max_file_bytes)
     project = Project(folder)
-    surroundings = os.environ if env is None else env
+    surroundings = project.env = os.environ if env is None else env
     project.settings = _settings(files, surroundings)
     project.means = means_of(project.settings, surroundings, folder)
     project.actions = read_action_files(files, project.settings, project.means, _actions(files))

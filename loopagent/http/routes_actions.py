@@ -1,0 +1,80 @@
+"""Actions: what there is, what it does, who uses it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path
+
+from loopagent.actions.listing import action_row, action_rows
+from loopagent.core.action_spec import EffectClass
+from loopagent.errors import RequestError
+from loopagent.http.body import View
+from loopagent.http.problems import responses
+from loopagent.http.routes_runs import Host
+
+
+router = APIRouter(tags=["actions"])
+
+
+class ActionView(View):
+    """An action."""
+
+    name: str
+    """Name that agents use."""
+    kind: str
+    """`code` for one in Python, else the kind of its file: `http`, `prompt` and so on."""
+    title: str
+    """Name for people."""
+    description: str
+    """What it does, as models are told."""
+    version: str
+    """Version, for people."""
+    tags: list[str]
+    """Words to find it by."""
+    deprecated: bool
+    """Whether something else should be used."""
+    effects: EffectClass
+    """What a call does to the world."""
+    approval: Literal["auto", "ask", "never"] | None
+    """Its own policy; null for that of the agent."""
+    idempotent: bool
+    """Whether the same call made twice has its effect once."""
+    parameters: dict[str, Any]
+    """JSON Schema of its parameters."""
+    ui: dict[str, Any]
+    """How forms show the parameters, a uiSchema by parameter."""
+    hosts: list[str]
+    """Hosts that it may call."""
+    secrets: list[str]
+    """Names of the secrets that it uses."""
+    examples: list[dict[str, Any]]
+    """Calls as they may look."""
+    tests: int
+    """How many tests its file has."""
+    used_by: list[str]
+    """Agents that use it."""
+
+
+class ActionList(View):
+    """All actions."""
+
+    actions: list[ActionView]
+    """Sorted by name."""
+
+
+@router.get("/actions", responses=responses(401, 503))
+async def list_actions(app: Host) -> ActionList:
+    """List the actions that are known here, whether an agent uses them or not."""
+    rows = action_rows(app.actions, app.agents)
+    return ActionList(actions=[ActionView.model_validate(one) for one in rows])
+
+
+@router.get("/actions/{name}", responses=responses(401, 404, 422, 503))
+async def show_action(app: Host, name: Annotated[str, Path(max_length=200)]) -> ActionView:
+    """Look at an action: parameters, effects, where it calls, who uses it."""
+    action = app.actions.get(name)
+    if action is None:
+        raise RequestError("unknown_action", f"There is no action {name!r}.", status=404)
+    agents = sorted(agent for agent, one in app.agents.items() if name in one.actions)
+    return ActionView.model_validate(action_row(action, agents))
