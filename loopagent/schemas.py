@@ -136,7 +136,8 @@ def agent_schema() -> Schema:
     schema["$defs"].pop("SubAgentSpec", None)
     named = [{"type": "string"}, {"$ref": "#/$defs/SubAgentEntry"}]
     schema["properties"]["subAgents"] = {"type": "array", "items": {"anyOf": named}}
-    schema["properties"].pop("standing", None)
+    for key in ("standing", "hooks"):
+        schema["properties"].pop(key, None)
     schema["properties"]["actions"] = {"type": "array", "items": {"type": "string"}}
     tools = schema["properties"]["clientTools"]
     tools["items"] = {"anyOf": [{"type": "string"}, tools["items"]]}

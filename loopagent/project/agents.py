@@ -19,6 +19,7 @@ from loopagent.core.skill_spec import SkillSet
 from loopagent.project.files import explain
 from loopagent.project.skill_section import KEY, read_section
 from loopagent.project.sub_agents import SUB_AGENTS, Listed, link, take_sub_agents
+from loopagent.project.verifier import checked_verifier, take_verifier, with_verifier
 
 
 if TYPE_CHECKING:
@@ -31,11 +32,6 @@ if TYPE_CHECKING:
 API_VERSION: Final = "loopagent/v1"
 KIND: Final = "Agent"
 PATTERNS: Final = ("agents/*.agent.yaml", "agents/*.agent.yml", "agents/*.agent.json")
-LATER: Final = (
-    "artifactTools",
-    "references",
-)
-"""Parts of an agent file that this version cannot carry out yet: refused, never silently ignored."""
 FILE_KEYS: Final = ("apiVersion", "kind", "instructionsFile")
 """Keys of a file that are no fields of an agent's definition."""
 _MODEL: Final = re.compile(r"[A-Za-z][\w.+-]*:\S.*")
@@ -111,12 +107,16 @@ class _AgentFile:
         instructions = self._take_instructions_file()
         used = self._take_actions()
         skills = self._take_skills()
+        verifier = take_verifier(self._body)
         spec = self._validated()
         brought = (one for skill in skills.available for one in skill.actions)
+        workers = (self._body.get("model"), *(one for _, one in self._items("fallbackModels")))
+        agreed = checked_verifier(verifier, used, workers, self._complain)
         self._check({one.name for one in (*used, *brought)})
         if spec is None or len(self._files.problems) > before:
             return None
         more: dict[str, Any] = {"actions": tuple(used), "skills": skills, "standing": standing}
+        more["completion"] = with_verifier(spec.completion, agreed)
         return spec.model_copy(
             update=more if instructions is None else {**more, "instructions": instructions}
         )
@@ -131,9 +131,10 @@ class _AgentFile:
             value = self._body.pop(key, wanted)
             if value != wanted:
                 self._complain((key,), f"must be {wanted}")
-        for key in LATER:
-            if self._body.pop(key, None) is not None:
-                self._complain((key,), "is not supported by this version of loopagent; remove it")
+        if self._body.pop("hooks", None) is not None:
+            self._complain(
+                ("hooks",), "are Python: put them into files in the project's hooks folder"
+            )
         if self._body.pop("standing", None) is not None:
             self._complain(
                 ("standing",), "is made of the project's instructions/*.md; put the text there"
@@ -195,7 +196,7 @@ class _AgentFile:
             # As JSON, because only there "strict" knows that a list is how a tuple is written.
             return AgentSpec.model_validate_json(json.dumps(self._body), strict=True)
         except ValidationError as error:
-            more = (*FILE_KEYS, *LATER, "actions", "skills", SUB_AGENTS)
+            more = (*FILE_KEYS, "actions", "skills", SUB_AGENTS)
             found = explain(error, self._body, AgentSpec, more, self._document.position)
         for at, where, what in found:
             self._files.complain(self._document.path, what, at=at, where=where)

@@ -31,6 +31,10 @@ class Listening:
     async def aclose(self) -> None:
         """Nothing to give back."""
 
+    def then(self, *replies: Json) -> None:
+        """What it says next."""
+        self._replies += replies
+
     def text(self, at: int = -1) -> str:
         """Everything one request said."""
         return "\n".join(one.text for one in self.asked[at].messages)
