@@ -59,6 +59,7 @@ from loopagent.runtime.similar import Embedder, Similar
 from loopagent.runtime.structured import Schemas, StructuredMode, structured_mode
 from loopagent.runview import RunView
 from loopagent.stores import open_store
+from loopagent.telemetry import Telemetry, found
 from loopagent.triggers import Triggers, TriggerSpec
 
 
@@ -82,6 +83,7 @@ class App(Controlling):
         clock: Seconds since the epoch; tests give their own.
         recover: Whether to take up runs that an earlier process left in the middle, and to do what triggers are due.
         triggers: What starts runs by itself: schedules and webhooks.
+        telemetry: What is told of runs; default: traces and metrics, if OpenTelemetry was set up before, else nothing.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class App(Controlling):
         clock: Callable[[], float] = time.time,
         recover: bool = True,
         triggers: Iterable[TriggerSpec] = (),
+        telemetry: Telemetry | None = None,
     ) -> None:
         self.store = open_store(store) if isinstance(store, str) else store
         self.env = os.environ if env is None else env
@@ -116,6 +119,7 @@ class App(Controlling):
         triggers = tuple(triggers)
         hidden = [*secrets, *(name for one in triggers for name in one.secret_names)]
         self.redactor = Redactor([*secrets_of(self.env, hidden), *secret_values])
+        self.telemetry = (telemetry or found(self.env)).connect(self.bus, self.redactor.mask)
         self._invoker = Invoker(mask=self.redactor.mask)
         self._performer = self._make_performer(
             retry, structured, Similar(embedder_of(embedder, self.env))
@@ -123,7 +127,7 @@ class App(Controlling):
         self._leases = Leases(self.store, owner_name(token_hex(4)), clock)
         self.engine = Engine(
             store=self.store,
-            performer=self._performer,
+            performer=self.telemetry.performer(self._performer),
             bus=self.bus,
             leases=self._leases,
             model_of=self._registry.child_model,
@@ -143,7 +147,7 @@ class App(Controlling):
             bus=self.bus,
             invoker=self._invoker,
             template=resources.prompt("system.md.j2"),
-            open_model=self._registry.open_model,
+            open_model=self.telemetry.models(self._registry.open_model),
             action_of=self._registry.action_of,
             clock=self._clock,
             retry=retry,
@@ -157,11 +161,12 @@ class App(Controlling):
         made = Triggers(
             specs,
             store=self.store,
-            start=self._start_triggered,
-            cancel=self._cancel_triggered,
+            start=self.start,
+            cancel=self.cancel,
             clock=self._clock,
             env=self.env,
             mask=self.redactor.mask,
+            heard=self.telemetry.delivery,
         )
         made.check(self.agents)
         return made
@@ -200,7 +205,8 @@ class App(Controlling):
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
-        for part in (self.engine, self._leases, self._performer, self._invoker, self.store):
+        parts = (self.engine, self._leases, self._performer, self._invoker, self.store)
+        for part in (*parts, self.telemetry):
             await part.aclose()
 
     @property
@@ -277,26 +283,9 @@ class App(Controlling):
         state = new_run(spec, answers, data, whose, origin)
         task, given = checked_message(message, spec), checked_attachments(attachments, spec.limits)
         begin = self.conversations.begin
-        await begin(state, task, by=by, metadata=metadata, on_busy=on_busy, given=given)
+        with self.telemetry.starting(state):
+            await begin(state, task, by=by, metadata=metadata, on_busy=on_busy, given=given)
         return await self.get(state.id)
-
-    async def _start_triggered(
-        self, spec: TriggerSpec, task: dict[str, Any], origin: Origin
-    ) -> None:
-        asked: dict[str, Any] = {
-            **task,
-            "user": spec.user,
-            "tenant": spec.tenant,
-            "on_busy": spec.on_busy,
-        }
-        await self.start(spec.agent, by="trigger", origin=origin, **asked)
-
-    async def _cancel_triggered(self, run_id: str, reason: str) -> None:
-        try:
-            await self.cancel(run_id, reason=reason, by="trigger")
-        except RequestError as error:
-            if error.code != "unknown_run":
-                raise
 
     async def answer(
         self,

@@ -17,6 +17,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TextIO
 
+from loopagent.tracecontext import current
+
 
 NAME: Final = "loopagent"
 LogFormat = Literal["auto", "json", "plain"]
@@ -43,10 +45,9 @@ def place(run_id: object = None) -> dict[str, Any]:
         turn = effect[1].partition(":")[0]
         found = {"run_id": effect[0], "turn": int(turn) if turn.isdecimal() else None}
         found["effect_id"] = effect[1]
-    api = sys.modules.get("opentelemetry.trace")  # nobody records a trace without it
-    span = None if api is None else api.get_current_span().get_span_context()
-    if span is not None and span.is_valid:
-        found |= {"trace_id": f"{span.trace_id:032x}", "span_id": f"{span.span_id:016x}"}
+    trace = current()
+    if trace is not None:
+        found |= {"trace_id": trace[0], "span_id": trace[1]}
     return found
 
 

@@ -354,6 +354,10 @@ class Store(ConversationStore, NoteStore, RetentionStore, TriggerStore, Protocol
         """One request, or None."""
         ...
 
+    async def open_requests(self) -> int:
+        """How many requests wait for people."""
+        ...
+
     async def unfinished(self) -> list[str]:
         """Ids of runs that have work a worker must do (not ended, not only waiting for people).
 

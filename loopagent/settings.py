@@ -34,6 +34,10 @@ class Settings(Spec):
     log_format: Literal["auto", "json", "plain"] = "auto"
     """How `serve` logs: `auto` is plain in a terminal and JSON elsewhere."""
 
+    metrics: bool = True
+    """Whether `serve` counts, and shows that at `/metrics`."""
+    otel: bool = False
+    """Whether `serve` sends traces and metrics; where to is said by `OTEL_EXPORTER_OTLP_ENDPOINT` and the like."""
     egress: EgressSettings = EgressSettings()
     """Where low-code actions may call."""
     credentials: dict[str, Credential] = Field(default_factory=dict[str, Credential])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +24,8 @@ from loopagent.conversations import OnBusy
 from loopagent.core.agent_spec import Limits
 from loopagent.errors import ConfigError
 from loopagent.project import Project, load_project
+from loopagent.settings import Settings
+from loopagent.telemetry import Telemetry
 
 
 cli = typer.Typer(
@@ -184,6 +187,7 @@ def open_app(
         base_dir=project.folder,
         recover=recover,
         triggers=project.triggers.values(),
+        telemetry=_telemetry(settings) if serving else None,
     )
     if serving:
         logs.set_up(mask=app.redactor.mask, level=settings.log_level, form=settings.log_format)
@@ -210,6 +214,15 @@ def _attached(project: Project, agent: str, files: list[Path]) -> list[Attachmen
             message = f"{file}: cannot be read: {error.strerror}"
             raise ConfigError(message) from error
     return found
+
+
+def _telemetry(settings: Settings) -> Telemetry:
+    """What a server tells of its runs."""
+    if not settings.otel:
+        return Telemetry(metrics=settings.metrics)
+    from loopagent.telemetry.exporting import exporting  # noqa: PLC0415 - only who traces needs it
+
+    return exporting(os.environ, metrics=settings.metrics)
 
 
 def _payload(file: Path | None, settings: list[str]) -> Any:

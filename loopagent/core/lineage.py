@@ -171,6 +171,7 @@ def child_state(parent: RunState, effect: StartRun, model: str) -> RunState | No
         user=parent.user,
         tenant=parent.tenant,
         client=parent.client,
+        trace=parent.trace,
         asks_parent=sub.questions == "parent",
     )
 

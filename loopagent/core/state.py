@@ -210,6 +210,8 @@ class RunState:
     """Id of the user's conversation that the run continues; empty for none, and for the runs of sub-agents."""
     origin: Origin | None = None
     """The trigger that started the run, and its event; None when somebody did."""
+    trace: str = ""
+    """Where the trace of the root run stood when it was created, as W3C `traceparent`; empty when none was recorded."""
     client: str = ""
     """Fingerprint of the client that alone may answer calls of client tools; empty: whoever may use the API."""
     status: Status = "running"

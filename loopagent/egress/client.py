@@ -15,6 +15,7 @@ from loopagent.egress.decoding import ACCEPTED, decoded
 from loopagent.egress.policy import DEFAULT_PORTS, EgressDeniedError, EgressPolicy, plain_host
 from loopagent.egress.transport import Dialler, GuardedTransport, Resolver, resolve
 from loopagent.errors import ConfigError
+from loopagent.tracecontext import trace_headers
 
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ class GuardedClient:
             ValueError: A header cannot be sent.
         """
         target = checked_url(url)
-        sent = {**self._headers, **_lower(dict(checked_headers(headers)))}
+        own = _lower(dict(checked_headers(headers)))
+        sent = {**self._headers, **trace_headers(), **own}
         extensions = {"timeout": timeout.as_dict()}
         request = httpx2.Request(
             method, target, headers=sent, content=content, extensions=extensions

@@ -17,6 +17,7 @@ from loopagent.http import (
     routes_control,
     routes_conversations,
     routes_memory,
+    routes_metrics,
     routes_requests,
     routes_runs,
     routes_triggers,
@@ -46,6 +47,7 @@ ROUTES = (
     routes_actions,
     routes_agents,
 )
+"""What lies below `/api/v1`."""
 
 
 def create_api(
@@ -91,10 +93,15 @@ def create_api(
         api.include_router(routes.router, prefix="/api/v1")
     api.include_router(routes_runs.starting, prefix="/api/v1")
     api.include_router(routes_agents.health)
+    api.include_router(routes_metrics.router)
     if pages:
         add_pages(api, app)
     _describe(api)
     api.add_middleware(Idempotency, host=app)
+    if app.telemetry.tracing is not None:
+        from loopagent.http.tracing import Traced  # noqa: PLC0415 - only who traces needs it
+
+        api.add_middleware(Traced)
     most = (max_body_bytes, max_upload_bytes)
     api.add_middleware(Guard, token=token, most_bytes=most)
     return api

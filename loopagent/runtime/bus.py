@@ -59,6 +59,8 @@ class Bus:
         self._listeners: dict[str, set[Subscription]] = {}
         self.arriving: Callable[[str], Iterable[ReplyStream]] = lambda _: ()
         """The replies that are arriving in a run and below it; set by who knows."""
+        self.taps: list[Callable[[Commit], None]] = []
+        """Told of every commit, whether anybody listens or not."""
 
     def subscribe(self, run_id: str) -> Subscription:
         """Listen to a run; give back with `unsubscribe`.
@@ -97,6 +99,8 @@ class Bus:
 
         Listeners of the root hear the whole tree.
         """
+        for tap in self.taps:
+            tap(commit)
         state = commit.state
         root_id = state.root_id or state.id
         if not self.heard(state.id, root_id):

@@ -26,7 +26,7 @@ from loopagent.runtime.ends import broken, event_of, in_doubt, log_end, log_star
 from loopagent.runtime.leases import Leases
 from loopagent.runtime.line import Line
 from loopagent.runtime.live import Live
-from loopagent.runtime.perform import Performer
+from loopagent.runtime.performs import Performs
 from loopagent.runtime.repeatable import repeatable
 
 
@@ -50,7 +50,7 @@ class Engine:
         self,
         *,
         store: Store,
-        performer: Performer,
+        performer: Performs,
         bus: Bus,
         leases: Leases,
         model_of: ModelOf,

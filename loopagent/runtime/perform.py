@@ -42,6 +42,7 @@ from loopagent.runtime.early import EarlyCalls
 from loopagent.runtime.hooking import Hooking, HooksOf
 from loopagent.runtime.keep import kept
 from loopagent.runtime.looking import Looker
+from loopagent.runtime.performs import Report
 from loopagent.runtime.recall import Recall, summary_of
 from loopagent.runtime.remembering import Remembering
 from loopagent.runtime.similar import Similar
@@ -55,10 +56,6 @@ if TYPE_CHECKING:
     from loopagent.runtime.bus import Bus
     from loopagent.runtime.invoke import Invoker
     from loopagent.runtime.live import Live
-
-
-Report = Callable[[str, dict[str, Any]], Awaitable[None]]
-"""Records something that happens while an effect is performed: what it is, and its data."""
 
 
 async def _untold(kind: str, data: dict[str, Any]) -> None:

@@ -324,6 +324,10 @@ class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers):
         found = self._requests.get(request_id)
         return None if found is None else found.row
 
+    async def open_requests(self) -> int:
+        """How many requests wait; see `Store.open_requests`."""
+        return sum(one.row.status == "open" for one in self._requests.values())
+
     async def unfinished(self) -> list[str]:
         """Ids of runs with work to do, oldest first."""
         heads = self._talks.heads()

@@ -78,6 +78,19 @@ async def check_run_pages(store: Store) -> None:
     same((await store.runs(agent="nobody"))[0], [], "an unknown agent")
 
 
+async def check_open_requests_are_counted(store: Store) -> None:
+    """Those that wait for people count, those that were answered do not."""
+    same(await store.open_requests(), 0, "open requests of an empty store")
+    runs = [await stored(store, f"run-{number}") for number in range(3)]
+    for run in runs:
+        await store.commit(run.ask("1:chat"))
+    same(await store.open_requests(), 3, "open requests")
+    await store.commit(runs[0].end())
+    same(
+        await store.open_requests(), len((await store.requests())[0]), "open requests after an end"
+    )
+
+
 async def check_bad_cursor(store: Store) -> None:
     """A cursor that the list did not give out is refused."""
     for number in range(2):

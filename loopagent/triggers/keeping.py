@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 MAX_CONFLICTS: Final = 50
 """How often a change is decided anew because another process was faster."""
-Starter = Callable[["TriggerSpec", dict[str, Any], Origin], Awaitable[None]]
-"""Makes the run that a task asks for; `ConflictError` when it exists."""
-Canceller = Callable[[str, str], Awaitable[None]]
-"""Cancels a run, for a reason."""
+Starter = Callable[..., Awaitable[Any]]
+"""Makes a run, as `App.start` does; `ConflictError` when the one of this event exists."""
+Canceller = Callable[..., Awaitable[Any]]
+"""Cancels a run, as `App.cancel` does."""
 Decide = Callable[[TriggerState], Awaitable[Changes]]
 """Looks at the state of a trigger and says what changes; called again when somebody else changed it meanwhile."""
 
@@ -43,6 +43,7 @@ class Keeper:
         clock: Seconds since the epoch.
         mask: Takes secrets out of texts.
         changed: Called when a trigger has changed.
+        heard: Told the trigger and the status of each delivery that changes.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Keeper:
         clock: Callable[[], float],
         mask: Callable[[str], str],
         changed: Callable[[], None],
+        heard: Callable[[str, str], None] | None = None,
     ) -> None:
         self._store = store
         self._start = start
@@ -61,6 +63,7 @@ class Keeper:
         self._clock = clock
         self._mask = mask
         self._changed = changed
+        self._heard = heard
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def change(self, spec: TriggerSpec, decide: Decide) -> None:
@@ -72,9 +75,16 @@ class Keeper:
         async with self._lock(spec.name):
             changes = await self._decided(spec, decide)
         for run_id in changes.cancel:
-            await self._cancel(run_id, f"Trigger {spec.name} starts another run in its place.")
+            await self._end(run_id, f"Trigger {spec.name} starts another run in its place.")
         for delivery_id in changes.start:
             await self._make(spec, delivery_id)
+
+    async def _end(self, run_id: str, reason: str) -> None:
+        try:
+            await self._cancel(run_id, reason=reason, by="trigger")
+        except RequestError as error:
+            if error.code != "unknown_run":
+                raise
 
     def _lock(self, name: str) -> asyncio.Lock:
         return self._locks.setdefault(name, asyncio.Lock())
@@ -149,7 +159,8 @@ class Keeper:
     ) -> tuple[DeliveryStatus, str, str]:
         """How the making of a run ended: status, reason and the run's id; `starting` when it is to be tried again."""
         try:
-            await self._start(spec, task, origin)
+            asked = {**task, "user": spec.user, "tenant": spec.tenant, "on_busy": spec.on_busy}
+            await self._start(spec.agent, by="trigger", origin=origin, **asked)
         except ConflictError:
             return "fired", "", origin.run_id  # whoever was here before has made it
         except RequestError as error:
@@ -164,5 +175,7 @@ class Keeper:
         return "fired", "", origin.run_id
 
     def _tell(self, one: Delivery) -> None:
+        if self._heard is not None:
+            self._heard(one.trigger, one.status)
         about = {"trigger": one.trigger, "delivery": one.id, "run_id": one.run_id or None}
         log.info("trigger.delivery", **about, status=one.status, why=one.reason or None)

@@ -72,6 +72,7 @@ class Triggers:
         clock: Seconds since the epoch.
         env: Where secrets come from.
         mask: Takes secrets out of texts.
+        heard: Told the trigger and the status of each delivery that changes.
 
     Raises:
         ConfigError: Two have one name.
@@ -87,6 +88,7 @@ class Triggers:
         clock: Callable[[], float],
         env: Mapping[str, str],
         mask: Callable[[str], str],
+        heard: Callable[[str, str], None] | None = None,
     ) -> None:
         self.specs: dict[str, TriggerSpec] = {}
         for spec in specs:
@@ -98,7 +100,13 @@ class Triggers:
         self._woken = asyncio.Event()
         changed = self._woken.set
         self._keeper = Keeper(
-            store, start=start, cancel=cancel, clock=clock, mask=mask, changed=changed
+            store,
+            start=start,
+            cancel=cancel,
+            clock=clock,
+            mask=mask,
+            changed=changed,
+            heard=heard,
         )
         self._forgot: dict[str, float] = {}
 

@@ -26,6 +26,8 @@ COMES_WITH = {
     "starlette": "fastapi",
     "anyio": "httpx2",
     "httpcore2": "httpx2",
+    "opentelemetry-api": "fastapi",
+    "opentelemetry-semantic-conventions": "opentelemetry-sdk",
 }
 """Distributions that a declared one is built on: their modules may be imported too."""
 
@@ -79,7 +81,8 @@ def test_every_import_is_declared() -> None:
     known = (
         declared()
         | declared("cost")
-        | {part for part, whole in COMES_WITH.items() if whole in declared()}
+        | declared("otel")
+        | {part for part, whole in COMES_WITH.items() if whole in declared() | declared("otel")}
     )
     assert used_distributions("loopagent") - known == set()
 
@@ -93,6 +96,7 @@ def test_tests_use_only_what_dev_declares() -> None:
         declared()
         | declared("cost")
         | declared("files")
+        | declared("otel")
         | declared("dev")
         | set(COMES_WITH)
         | {"packaging"}
@@ -103,7 +107,7 @@ def test_tests_use_only_what_dev_declares() -> None:
 def test_every_range_has_both_ends() -> None:
     open_ended = [
         str(one)
-        for extra in (None, "cost", "files", "dev")
+        for extra in (None, "cost", "files", "otel", "dev")
         for one in requirements(extra)
         if one.name != "loopagent" and not re.search(r">=.*<|<.*>=", str(one.specifier))
     ]
@@ -115,7 +119,7 @@ def test_a_plain_install_stays_small() -> None:
 
 
 def test_the_lock_fits_the_declaration() -> None:
-    for extra in (None, "cost", "files", "dev"):
+    for extra in (None, "cost", "files", "otel", "dev"):
         for one in requirements(extra):
             if one.name != "loopagent":
                 assert LOCKED[canonicalize_name(one.name)]["version"] in one.specifier

@@ -330,6 +330,12 @@ def _next(name: str, found: list[tuple[Any, ...]], size: int) -> str | None:
     return records.encode_cursor(name, found[size - 1][0]) if len(found) > size else None
 
 
+def open_requests(connection: sqlite3.Connection) -> int:
+    """How many requests are open; reads the index alone."""
+    (count,) = connection.execute("SELECT count(*) FROM request WHERE status = 'open'").fetchone()
+    return int(count)
+
+
 def unfinished(connection: sqlite3.Connection) -> list[str]:
     """Ids of runs with work to do, oldest first."""
     found = connection.execute(

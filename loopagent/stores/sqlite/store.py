@@ -198,6 +198,10 @@ class SqliteStore(SqliteNotes, SqliteTriggers):
         """One request; see `Store.request`."""
         return await self._readers.run(lambda db: reads.request(db, request_id))
 
+    async def open_requests(self) -> int:
+        """How many requests wait; see `Store.open_requests`."""
+        return await self._readers.run(reads.open_requests)
+
     async def unfinished(self) -> list[str]:
         """Ids of runs with work to do, oldest first."""
         return await self._readers.run(reads.unfinished)
