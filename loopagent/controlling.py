@@ -28,6 +28,8 @@ from loopagent.tree import under_way
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.events import Event
     from loopagent.core.state import RunState
@@ -53,8 +55,13 @@ class Controlling(Reading):
                 raise RequestError("run_ended", text, status=409)
             return [PauseRequested(self._clock(), clean_text(reason), clean_text(by))]
 
-        await self.engine.deliver(run_id, decide)
+        await self._bring(run_id, decide)
         return await self.get(run_id)
+
+    async def _bring(self, run_id: str, decide: Callable[[RunState], list[Event]]) -> None:
+        """Deliver what means something only to a run that stands as it stands in the store."""
+        await self.engine.refresh(run_id)
+        await self.engine.deliver(run_id, decide)
 
     async def resume(self, run_id: str, *, by: str = "client") -> RunView:
         """Let a run go on that is paused, that a failing model ended, or that another process left in the middle.
@@ -83,7 +90,7 @@ class Controlling(Reading):
                 raise RequestError("limit_reached", text, status=409)
             return [ResumeRequested(self._clock(), clean_text(by))]
 
-        await self.engine.deliver(state.id, decide)
+        await self._bring(state.id, decide)
 
     async def _check_above(self, state: RunState) -> None:
         above = await self.store.load(state.parent_id) if state.parent_id else None
@@ -122,7 +129,7 @@ class Controlling(Reading):
             wanted = higher_limits(now, limits)
             return [LimitsRaised(wanted, self._clock(), clean_text(by))] if wanted else []
 
-        await self.engine.deliver(run_id, decide)
+        await self._bring(run_id, decide)
         return await self.get(run_id)
 
     async def fork(

@@ -132,6 +132,15 @@ class Engine:
         """Lets the runs of conversations begin, one after the other."""
         return self._children.line
 
+    async def refresh(self, run_id: str) -> None:
+        """Look at a run again that is in hand here and may have been moved on elsewhere."""
+        live = self.runs.get(run_id)
+        if live is None:
+            return
+        async with live.lock:
+            if live in self.runs:
+                await self.runs.reload(live)
+
     async def recover(self) -> list[str]:
         """Take up every run that has work and nobody working on it; returns their ids."""
         taken: list[str] = []

@@ -359,6 +359,31 @@ async def test_a_run_of_a_conversation_goes_on_only_alone(url: str) -> None:
         assert view.state.status == "completed"
 
 
+async def test_two_processes_pause_and_resume_the_same_run(tmp_path: Path) -> None:
+    url, gate = f"sqlite:///{tmp_path}/runs.db", Gate()
+    script = [act("wait_here", "count"), act("count"), DONE]
+    agents = [Agent("clerk", model=ScriptedModel(script), actions=gate.actions) for _ in range(2)]
+    async with (
+        App(agents=agents[:1], store=url) as works,
+        App(agents=agents[1:], store=url, recover=False) as other,
+    ):
+        run = await works.start("clerk", "Go.")
+        await until(lambda: gate.begun and gate.counted)
+        await other.pause(run.id)
+        assert (await works.get(run.id)).loop.state == "resumable"
+        await works.resume(run.id)
+        assert (await other.get(run.id)).loop.state == "running"
+        await works.pause(run.id)
+        await other.resume(run.id)
+        await works.pause(run.id)
+        gate.open.set()
+        await until(lambda: not works.engine.runs.works_on(run.id))
+        assert gate.counted == 1
+        await other.resume(run.id)
+        view = await other.wait(run.id, timeout_seconds=20)
+        assert (view.state.status, gate.begun, gate.counted) == ("completed", 1, 2)
+
+
 WORKER = textwrap.dedent("""
     import asyncio, os, signal, sys
     from pathlib import Path
