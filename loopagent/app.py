@@ -117,13 +117,12 @@ class App(Controlling):
         self._clock = clock
         self.bus = Bus()
         triggers = tuple(triggers)
-        hidden = [*secrets, *(name for one in triggers for name in one.secret_names)]
-        self.redactor = Redactor([*secrets_of(self.env, hidden), *secret_values])
+        names = [*secrets, *(name for one in triggers for name in one.secret_names)]
+        self.redactor = Redactor([*secrets_of(self.env, names), *secret_values])
         self.telemetry = (telemetry or found(self.env)).connect(self.bus, self.redactor.mask)
         self._invoker = Invoker(mask=self.redactor.mask)
-        self._performer = self._make_performer(
-            retry, structured, Similar(embedder_of(embedder, self.env))
-        )
+        similar = Similar(embedder_of(embedder, self.env))
+        self._performer = self._make_performer(retry, structured, similar)
         self._leases = Leases(self.store, owner_name(token_hex(4)), clock)
         self.engine = Engine(
             store=self.store,
@@ -137,7 +136,9 @@ class App(Controlling):
         self.memory = Memory(self.store, self.redactor.mask, clock)
         self.triggers = self._with_triggers(triggers)
         self._background: list[asyncio.Task[None]] = []
-        self.closing = False
+
+    closing = False
+    """Whether it is being stopped."""
 
     def _make_performer(
         self, retry: RetryPolicy | None, structured: StructuredMode | None, similar: Similar
