@@ -13,8 +13,10 @@ from loopagent.actions.format_http import HttpRun
 from loopagent.actions.reshape import Expression, ReshapeError, Template
 from loopagent.actions.values import form_problem, forms
 from loopagent.core.action_spec import MAX_SCHEMA_LEVELS
+from loopagent.core.json_values import compact_json
 from loopagent.core.params import check_params
 from loopagent.core.schema_check import schema_problem, schema_problems, too_deep
+from loopagent.matching import pattern_problems
 
 
 if TYPE_CHECKING:
@@ -211,7 +213,15 @@ def _check_calls(action: ActionFile, complaints: Complaints) -> None:
         if (test.expect.error or "").lower() != INVALID_PARAMS:
             _check_params(action, (*here, "params"), test.params, complaints)
         if given == {"result"}:
-            _check_result(action, (*here, "expect", "result"), test.expect.result, complaints)
+            _check_expected(action, (*here, "expect", "result"), test.expect.result, complaints)
+
+
+def _check_expected(action: ActionFile, loc: Loc, result: Any, complaints: Complaints) -> None:
+    """An expected result, which may hold operators like `{$matches: …}`."""
+    for place, what in pattern_problems(result):
+        complaints.add((*loc, *place), what)
+    if '"$' not in compact_json(result):
+        _check_result(action, loc, result, complaints)
 
 
 def _check_params(

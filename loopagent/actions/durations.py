@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, WithJsonSchema
@@ -27,18 +28,29 @@ def seconds(value: Any) -> Any:
     return float(found[1]) * _UNITS[found[2]]
 
 
-def per_second(value: Any) -> Any:
-    """How often a second, of a rate like `60/m`.
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """So many calls in a time."""
+
+    calls: int
+    seconds: float
+
+    @property
+    def per_second(self) -> float:
+        """How many a second."""
+        return self.calls / self.seconds
+
+
+def rate(value: Any) -> Any:
+    """A rate like `60/m`.
 
     Raises:
-        ValueError: It is no rate.
+        ValueError: It is none.
     """
-    if not isinstance(value, str):
-        return value
-    found = _RATE.fullmatch(value.strip())
+    found = _RATE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None or not int(found[1]):
-        raise ValueError(f"{value[:40]!r} is no rate; write it like 60/m or 5/s")
-    return int(found[1]) / _UNITS[found[2]]
+        raise ValueError(f"{str(value)[:40]!r} is no rate; write it like 60/m or 5/s")
+    return RateLimit(int(found[1]), _UNITS[found[2]])
 
 
 Seconds = Annotated[
@@ -56,8 +68,8 @@ Seconds = Annotated[
 ]
 """A time in seconds, written as a number or like `10s`."""
 Rate = Annotated[
-    float,
-    BeforeValidator(per_second),
+    RateLimit,
+    BeforeValidator(rate),
     WithJsonSchema({"type": "string", "pattern": r"^\d+\s*/\s*(s|m|h|d)$", "examples": ["60/m"]}),
 ]
-"""A rate per second, written like `60/m`."""
+"""A rate, written like `60/m`."""

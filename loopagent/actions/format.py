@@ -188,7 +188,7 @@ class IdempotencySection(Spec):
 class LimitsSection(Spec):
     """How often the action may be called."""
 
-    rate: Rate | None = Field(default=None, gt=0)
+    rate: Rate | None = None
     """Calls in a time; further ones wait."""
     concurrency: int | None = Field(default=None, ge=1, le=1_000)
     """Calls side by side; further ones wait."""

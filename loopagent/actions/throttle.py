@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from loopagent.actions.format import LimitsSection
 
 _Loop = asyncio.AbstractEventLoop
-BURST_SECONDS = 1.0
-"""After a rest, as many calls may start at once as fit into this time, and at least one."""
+BURST = 10
+"""After a rest, this part of the calls of a rate may start at once, at least one: of `60/m` six."""
 
 
 @dataclass(slots=True)
@@ -24,13 +24,13 @@ class _Bucket:
     """Calls that may start now; it fills with time."""
 
     rate: float
+    most: float
     tokens: float
     filled_at: float
 
     def wait_seconds(self, now: float) -> float:
         """Take a call; gives how long it has to wait for its turn."""
-        most = max(1.0, self.rate * BURST_SECONDS)
-        self.tokens = min(most, self.tokens + (now - self.filled_at) * self.rate)
+        self.tokens = min(self.most, self.tokens + (now - self.filled_at) * self.rate)
         self.filled_at = now
         self.tokens -= 1.0
         return max(0.0, -self.tokens / self.rate)
@@ -67,9 +67,9 @@ class Throttles:
                 await stack.enter_async_context(slot)
             if limits.rate is not None:
                 now = loop.time()
-                bucket = gates.buckets.setdefault(
-                    key, _Bucket(limits.rate, max(1.0, limits.rate * BURST_SECONDS), now)
-                )
+                most = max(1.0, limits.rate.calls // BURST)
+                fresh = _Bucket(limits.rate.per_second, most, most, now)
+                bucket = gates.buckets.setdefault(key, fresh)
                 wait = bucket.wait_seconds(now)
                 if wait > 0:
                     on_wait(wait)

@@ -18,7 +18,6 @@ from loopagent.cli.output import err, out, print_json, table
 from loopagent.cli.scenarios import show_result
 from loopagent.cli.session import json_or_text, run_async
 from loopagent.core.names import closest
-from loopagent.core.outcome import Outcome
 from loopagent.core.params import check_params
 from loopagent.errors import ActionError, ConfigError
 from loopagent.models import open_model
@@ -152,11 +151,7 @@ def run(
     effects = action.spec.effects
     if effects != "read" and not yes and not Confirm.ask(f"{name} has {effects} effects. Call it?"):
         raise typer.Exit(FAILED)
-    ended: list[Outcome] = []
-    run_async(_call(loaded, action, given, ended))
-    outcome = ended[0]
-    print_json(outcome.value if outcome.error is None else {"error": outcome.error.public()})
-    raise typer.Exit(FAILED if outcome.error is not None else 0)
+    run_async(_call(loaded, action, given))
 
 
 def _action(project: Project, name: str) -> Action[..., Any]:
@@ -192,9 +187,8 @@ def _previewed(action: Action[..., Any], params: dict[str, Any]) -> dict[str, An
         raise ConfigError(str(error)) from error
 
 
-async def _call(
-    project: Project, action: Action[..., Any], params: dict[str, Any], ended: list[Outcome]
-) -> int:
+async def _call(project: Project, action: Action[..., Any], params: dict[str, Any]) -> int:
+    """Call an action and print what comes of it; gives the exit code."""
     settings = project.settings
     env = project.env
     hidden = [*secrets_of(env, settings.secrets), *project.secret_values]
@@ -212,10 +206,11 @@ async def _call(
     invoker = Invoker(mask=Redactor(hidden).mask)
     context = ActionContext("cli", "1:action.0", on_progress=_tell, ask=ask)
     try:
-        ended.append(await invoker.invoke(action, params, context))
+        outcome = await invoker.invoke(action, params, context)
     finally:
         await invoker.aclose()
-    return 0
+    print_json(outcome.value if outcome.error is None else {"error": outcome.error.public()})
+    return 0 if outcome.error is None else FAILED
 
 
 def _tell(text: str) -> None:

@@ -87,7 +87,9 @@ def test_a_good_file() -> None:
     reading = read_actions(GOOD, Path("a.action.yaml"))
     assert (reading.problems, reading.warnings) == ([], [])
     action = reading.actions[0]
-    assert (action.retry.wait, action.timeout, action.limits.rate) == (0.2, 30.0, 1.0)
+    assert (action.retry.wait, action.timeout) == (0.2, 30.0)
+    assert action.limits.rate is not None
+    assert action.limits.rate.per_second == 1.0
 
 
 def test_the_schema_file_takes_the_good_file() -> None:
@@ -217,6 +219,12 @@ WRONG = [
         "expect: {result: {rows: [{open: 1}], total: 1}}",
         "expect: {}",
         "43:3: tests[0].expect: must say either `result` or `error`",
+        "",
+    ),
+    (
+        "expect: {result: {rows: [{open: 1}], total: 1}}",
+        "expect: {result: {rows: {$matches: '['}}}",
+        "43:28: tests[0].expect.result.rows.$matches",
         "",
     ),
     (
