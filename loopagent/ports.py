@@ -271,6 +271,10 @@ class NoteStore(Protocol):
 class Store(ConversationStore, NoteStore, RetentionStore, TriggerStore, Protocol):
     """Keeps runs. Every method is one transaction; all raise `StoreError` when the store itself fails."""
 
+    hold_seconds: float
+    """How long a commit that only leads to calls that read may be kept back, to be stored with the next one of its
+    run; 0 for not at all."""
+
     async def open(self) -> None:
         """Make ready; creates what is missing and refuses data of a newer version (`CorruptError`)."""
         ...
@@ -292,8 +296,8 @@ class Store(ConversationStore, NoteStore, RetentionStore, TriggerStore, Protocol
         """
         ...
 
-    async def commit(self, commit: Commit) -> int:
-        """Append a transition; returns the `seq` of its first fact.
+    async def commit(self, commit: Commit, *later: Commit) -> int:
+        """Append a transition, and later ones of the same run, as if one by one; returns the `seq` of the first fact.
 
         Raises:
             ConflictError: The run is not at `commit.version` any more; nothing was written.

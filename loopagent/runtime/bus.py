@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.facts import public_event
@@ -93,28 +93,33 @@ class Bus:
                 subscription.put(events)
 
     def announce(
-        self, commit: Commit, first_seq: int, progress: Callable[[], dict[str, Any] | None]
+        self,
+        commits: Sequence[Commit],
+        first_seq: int,
+        progress: Callable[[], dict[str, Any] | None],
     ) -> None:
-        """Hand out what a commit tells, numbered from `first_seq`, and how far it came, if anybody listens.
+        """Hand out what commits of a run tell, numbered from `first_seq`, and how far it came, if anybody listens.
 
         Listeners of the root hear the whole tree.
         """
         for tap in self.taps:
-            tap(commit)
-        state = commit.state
+            for one in commits:
+                tap(one)
+        state = commits[-1].state
         root_id = state.root_id or state.id
         if not self.heard(state.id, root_id):
             return
+        told = [(one.at, fact) for one in commits for fact in one.facts]
         events = [
             public_event(
                 fact,
                 seq=seq,
-                at=commit.at,
+                at=at,
                 run_id=state.id,
                 root_id=root_id,
                 parent_id=state.parent_id,
             )
-            for seq, fact in enumerate(commit.facts, first_seq)
+            for seq, (at, fact) in enumerate(told, first_seq)
         ]
         further = progress()
         self.publish(state.id, events if further is None else [*events, further], root_id)

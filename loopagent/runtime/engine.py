@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from loopagent.core.advance import advance
@@ -23,6 +24,7 @@ from loopagent.runtime.at_work import AtWork
 from loopagent.runtime.bus import Bus
 from loopagent.runtime.children import Children, ModelOf
 from loopagent.runtime.ends import broken, event_of, in_doubt, log_end, log_start
+from loopagent.runtime.hold import Hold
 from loopagent.runtime.leases import Leases
 from loopagent.runtime.line import Line
 from loopagent.runtime.live import Live
@@ -62,6 +64,7 @@ class Engine:
         self._leases = leases
         self._clock = clock
         self.closing = False
+        self._hold = Hold(store, bus, self._store_held)
         self._children = Children(self, store, model_of, clock)
         self.runs = AtWork(store, bus, leases, self._tree_rests)
 
@@ -88,7 +91,7 @@ class Engine:
         first_seq = await self._store.create(commit, metadata=metadata)
         live = Live.fresh(transition)
         self.runs.add(live)
-        self._bus.announce(commit, first_seq, live.progress)
+        self._bus.announce([commit], first_seq, live.progress)
         self._children.committed(live)
         async with live.lock:
             await self._dispatch(live, transition.effects)
@@ -197,6 +200,7 @@ class Engine:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for live in self.runs:
+            await self._store_held(live)
             await self._leases.give_back(live)
         self.runs.clear()
 
@@ -226,16 +230,17 @@ class Engine:
                 repeatable(live.state, events, transition.state),
             )
             try:
-                first_seq = await self._store.commit(commit)
+                stored = await self._hold.take(live, commit)
             except ConflictError:
-                await self.runs.reload(live)
+                await self._look_again(live)
                 continue
             goes_on = live.state.paused is not None and transition.state.paused is None
             live.state = transition.state
             live.version += 1
             live.hear(transition.messages)
             in_vain = live.settle(transition.facts)
-            self._bus.announce(commit, first_seq, live.progress)
+            if stored is not None:
+                self._hold.tell(live, stored)
             self._children.committed(live)
             await self._dispatch(live, transition.effects)
             if in_vain:
@@ -251,6 +256,25 @@ class Engine:
         """Store something that happened; under the run's lock."""
         event = Reported(what, data, self._clock())
         await self._apply(live, lambda _: [event])
+
+    async def _look_again(self, live: Live) -> None:
+        """Look at a run that somebody else moved on; what was kept back happens to it as it is now."""
+        held = live.take_held()
+        await self.runs.reload(live)
+        for events in [one.events for one in held]:
+            await self._apply(live, partial(_these, events))
+
+    async def _store_held(self, live: Live) -> None:
+        """Store what was kept back; never raises."""
+        async with live.lock:
+            try:
+                if live.held:
+                    self._hold.tell(live, await self._hold.store(live))
+            except ConflictError:
+                await self._look_again(live)
+            except Exception as error:
+                log.error("run.not_saved", error, run_id=live.run_id)
+                await self.let_go(live)
 
     # ------------------------------------------------------------------ performing
 
@@ -357,6 +381,7 @@ class Engine:
         for task in live.tasks.values():
             task.cancel()
         live.tasks.clear()
+        live.take_held()
         self.runs.drop(live)
         try:
             await self._leases.give_back(live)
@@ -371,3 +396,9 @@ class Engine:
                 await self.recover()
             except StoreError as error:
                 log.error("runs.not_swept", error)
+
+
+def _these(events: Sequence[Event], state: RunState) -> Sequence[Event]:
+    """What happened, whatever the run looks like by now."""
+    del state
+    return events

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from loopagent.core.facts import Fact, FactData
     from loopagent.core.state import Message, RunState
     from loopagent.core.transition import Transition
-    from loopagent.ports import ChatMessage
+    from loopagent.ports import ChatMessage, Commit
     from loopagent.runtime.early import EarlyCalls
     from loopagent.runtime.streaming import ReplyStream
 
@@ -28,8 +28,10 @@ class Live:
 
     __slots__ = (
         "_shown",
+        "clock",
         "early",
         "following",
+        "held",
         "idle",
         "lock",
         "owned",
@@ -65,6 +67,10 @@ class Live:
         """The reply that is arriving, if somebody follows it."""
         self.early: EarlyCalls | None = None
         """Calls that began before the reply was complete."""
+        self.held: list[Commit] = []
+        """What this state holds and the store does not yet, see `runtime.hold`."""
+        self.clock: asyncio.TimerHandle | None = None
+        """When that is stored at the latest."""
         self._shown: FactData | None = None
         self.hear(transcript)
 
@@ -89,6 +95,14 @@ class Live:
         ready, self.ready = self.ready, {}
         self.spare = [self.tasks.pop(key) for key in ready if key in self.tasks]
         return list(ready.values())
+
+    def take_held(self) -> list[Commit]:
+        """What was kept back, which is nothing from now on."""
+        held, self.held = self.held, []
+        if self.clock is not None:
+            self.clock.cancel()
+            self.clock = None
+        return held
 
     def forget(self, effect_id: str) -> None:
         """Drop an outcome that came in the moment its effect was stopped."""

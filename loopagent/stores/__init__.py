@@ -27,8 +27,9 @@ def open_store(url: str) -> Store:
 
     Args:
         url: `sqlite:///relative.db`, `sqlite:////absolute.db` (options: `?synchronous=NORMAL`,
-            `&durability=turn`, `&busy_timeout_seconds=30`, `&inline_seconds=0`, `&max_bytes=…`), `sqlite://` or
-            `memory://` for a store that ends with the process, or a scheme of an installed plugin.
+            `&durability=turn`, `&hold_seconds=0.02`, `&busy_timeout_seconds=30`, `&inline_seconds=0`,
+            `&max_bytes=…`), `sqlite://` or `memory://` for a store that ends with the process, or a scheme of an
+            installed plugin.
 
     Raises:
         ConfigError: The URL names no store that is available.
@@ -75,6 +76,7 @@ def _sqlite(rest: str) -> Store:
             path[1:],
             synchronous=values["synchronous"],
             durability=values["durability"],
+            hold_seconds=float(values["hold_seconds"]),
             busy_timeout_seconds=float(values["busy_timeout_seconds"]),
             inline_seconds=float(values["inline_seconds"]),
             max_bytes=int(values["max_bytes"]) if values["max_bytes"] else None,
@@ -87,6 +89,7 @@ _BUILT_IN: dict[str, Callable[[str], Store]] = {"memory": _memory, "sqlite": _sq
 _SQLITE_OPTIONS = {
     "synchronous": "FULL",
     "durability": "effect",
+    "hold_seconds": "0.02",
     "busy_timeout_seconds": "30",
     "inline_seconds": "0.001",
     "max_bytes": "",

@@ -62,10 +62,17 @@ class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers):
 
     Args:
         keep_answers_seconds: How long answers under idempotency keys are kept.
+        hold_seconds: See `Store`; here it saves nothing.
     """
 
-    def __init__(self, *, keep_answers_seconds: float = records.KEEP_ANSWERS_SECONDS) -> None:
+    def __init__(
+        self,
+        *,
+        keep_answers_seconds: float = records.KEEP_ANSWERS_SECONDS,
+        hold_seconds: float = 0.0,
+    ) -> None:
         super().__init__()
+        self.hold_seconds = hold_seconds
         self._keep_answers_seconds = keep_answers_seconds
         self._runs: dict[str, _Run] = {}
         self._requests: dict[str, _Request] = {}
@@ -94,17 +101,22 @@ class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers):
         run = _Run(self._next_key(), state, records.title(commit), commit.at, about)
         run.root = root or run
         self._take_over(run, commit.history)
-        first_seq = self._append(run, commit)
+        first_seq = self._append(run, commit, records.request_changes(commit.facts))
         run.artifacts.update({one.artifact_id: one for one in commit.artifacts})
         self._runs[state.id] = run
         return first_seq
 
-    async def commit(self, commit: Commit) -> int:
-        """Append a transition; see `Store.commit`."""
+    async def commit(self, commit: Commit, *later: Commit) -> int:
+        """Append transitions; see `Store.commit`."""
         run = self._runs.get(commit.state.id)
         if run is None or run.version != commit.version:
             raise records.moved_on(commit.state.id, commit.version)
-        return self._append(run, commit)
+        if not later:
+            return self._append(run, commit, records.request_changes(commit.facts))
+        commits = records.one_after_the_other((commit, *later))
+        changes = [records.request_changes(one.facts) for one in commits]
+        numbers = [self._append(run, *both) for both in zip(commits, changes, strict=True)]
+        return numbers[0]
 
     def _take_over(self, run: _Run, history: tuple[LogEntry, ...]) -> None:
         run.version = len(history)
@@ -113,9 +125,8 @@ class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers):
         run.timeline.extend((one, run) for one in history)
         run.messages.extend(message for one in history for message in one.messages)
 
-    def _append(self, run: _Run, commit: Commit) -> int:
+    def _append(self, run: _Run, commit: Commit, changes: list[records.RequestChange]) -> int:
         root, facts = run.root, commit.facts
-        changes = records.request_changes(facts)
         first_seq = root.seq + 1
         run.version += 1
         entry = LogEntry(run.version, first_seq, commit.at, commit.events, facts, commit.messages)

@@ -56,6 +56,19 @@ class RequestChange:
     data: dict[str, Any]
 
 
+def one_after_the_other(commits: tuple[Commit, ...]) -> tuple[Commit, ...]:
+    """The commits, if each is what follows from the one before it.
+
+    Raises:
+        ConflictError: One is not.
+    """
+    first = commits[0]
+    for count, one in enumerate(commits):
+        if one.state.id != first.state.id or one.version != first.version + count:
+            raise moved_on(one.state.id, one.version)
+    return commits
+
+
 def request_changes(facts: Sequence[Fact]) -> list[RequestChange]:
     """What the facts of a commit do to requests, in order."""
     changes: list[RequestChange] = []

@@ -45,14 +45,14 @@ class Row:
         return self.commit.state.messages - len(self.commit.messages) + 1
 
 
-def prepare(commit: Commit) -> Row:
-    """Turn a commit into bytes.
+def prepare(commit: Commit, *, passing: bool = False) -> Row:
+    """Turn a commit into bytes; without the state of one that is `passing`, since the next comes with it.
 
     Raises:
         StoreError: Something in it is not JSON.
     """
     try:
-        state = dump_state(commit.state)
+        state = b"" if passing else dump_state(commit.state)
         body = encode(Entry(commit.at, commit.events, commit.facts, commit.messages))
         spilled = None if commit.spilled is None else dump_outcomes(commit.spilled)
     except ValueError as error:

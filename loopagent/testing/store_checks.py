@@ -52,6 +52,49 @@ async def check_commit(store: Store) -> None:
     await is_at(store, run.state, version=3, seq=4)
 
 
+async def check_commits_together(store: Store) -> None:
+    """Commits stored together leave what they would have left one by one."""
+    alone, together = await stored(store, "run-1"), await stored(store, "run-2")
+    for run in (alone, together):
+        run.turn()
+        run.ask("1:chat")
+        run.close("1:chat")
+        run.loop(20, 16)
+        run.turn()
+        run.end()
+    for one in alone.commits[1:]:
+        await store.commit(one)
+    first, *later = together.commits[1:]
+    same(await store.commit(first, *later), 3, "first seq of commits together")
+    await is_at(store, together.state, version=7, seq=7)
+    same(await _kept(store, "run-2"), await _kept(store, "run-1"), "what is kept of the run")
+
+
+async def _kept(store: Store, run_id: str) -> str:
+    """Everything that is kept of a run, without its id."""
+    kept = (
+        await store.log(run_id),
+        await store.transcript(run_id),
+        await store.events(run_id),
+        await store.requests(status=None, run_id=run_id),
+    )
+    return repr(kept).replace(run_id, "")
+
+
+async def check_commits_out_of_order(store: Store) -> None:
+    """Commits that do not follow one another are refused, all of them."""
+    run = await stored(store, "run-1")
+    first, second, third = run.turn(), run.turn(), run.turn()
+    await refused(store.commit(first, third), ConflictError, "commits with a gap")
+    await refused(store.commit(second, third), ConflictError, "commits that begin too late")
+    body = {"requestId": "run-1:2:chat", "kind": "question", "text": object()}
+    bad = replace(second, facts=(Fact("request.created", "engine", body),))
+    await refused(store.commit(first, bad), StoreError, "commits of which one is not JSON")
+    same(len(await store.log("run-1")), 1, "log entries after refused commits")
+    await store.commit(first, second, third)
+    await is_at(store, run.state, version=4, seq=5)
+
+
 async def check_stale_commit(store: Store) -> None:
     """A commit against an older version changes nothing at all."""
     run = await stored(store, "run-1", turns=2)

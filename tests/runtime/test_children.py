@@ -372,12 +372,12 @@ WORKER = textwrap.dedent("""
                 die()
             return seq
 
-        async def commit(self, commit):
+        async def commit(self, commit, *later):
             child, kinds = commit.state.parent_id, [type(one) for one in commit.events]
             told = any(isinstance(one, Reported) and one.what == "told" for one in commit.events)
             if when == "child ended" and not child and "1:sub.0" not in commit.state.pending:
                 die()
-            seq = await super().commit(commit)
+            seq = await super().commit(commit, *later)
             if when == "child at work" and child and commit.state.turn == 2:
                 die()
             if when == "parent told" and not child and "1:sub.0" not in commit.state.pending and Settled in kinds:

@@ -107,10 +107,10 @@ async def test_a_thousand_items_survive_kill_9_and_none_runs_twice(tmp_path: Pat
 class SlowStore(MemoryStore):
     """A store that takes a few rounds of the event loop for a commit."""
 
-    async def commit(self, commit: Commit) -> int:
+    async def commit(self, commit: Commit, *later: Commit) -> int:
         for _ in range(5):
             await asyncio.sleep(0)
-        return await super().commit(commit)
+        return await super().commit(commit, *later)
 
 
 @pytest.mark.parametrize("effects", ["read", "write"])

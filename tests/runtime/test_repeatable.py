@@ -27,9 +27,9 @@ class Recorder(MemoryStore):
         self.commits.append(commit)
         return await super().create(commit, metadata=metadata)
 
-    async def commit(self, commit: Commit) -> int:
+    async def commit(self, commit: Commit, *later: Commit) -> int:
         self.commits.append(commit)
-        return await super().commit(commit)
+        return await super().commit(commit, *later)
 
 
 @action(effects="read")

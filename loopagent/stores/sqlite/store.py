@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MAX_HOLD_SECONDS = 1.0
+"""The longest that a commit may wait for the next one: what it holds is nowhere but in memory."""
+
 
 class SqliteStore(SqliteNotes, SqliteTriggers):
     """Keeps runs in a SQLite file that several processes may share.
@@ -45,8 +48,10 @@ class SqliteStore(SqliteNotes, SqliteTriggers):
         synchronous: `FULL` survives a power cut; `NORMAL` is faster and survives a killed process.
         durability: `effect` makes every commit safe as `synchronous` says. `turn` does so for every reply of a
             model, every word of a person, every end, and everything before a call that must not happen twice; a
-            power cut may take the latest outcomes of calls that can be repeated, which then are. A killed
-            process loses nothing either way.
+            power cut may take the latest outcomes of calls that can be repeated, which then are. A reply that
+            only asks for calls that read is stored with their outcomes, or after `hold_seconds`; a killed process
+            may lose that much, and asks for it again. With `effect` it loses nothing.
+        hold_seconds: How long that may wait; 0 for not at all.
         busy_timeout_seconds: How long to wait for another process that holds the write lock.
         max_bytes: The file grows no larger than this; None leaves it to the disk.
         inline_seconds: While most commits take no longer, the event loop waits for them, which is cheaper than
@@ -64,6 +69,7 @@ class SqliteStore(SqliteNotes, SqliteTriggers):
         *,
         synchronous: str = "FULL",
         durability: str = "effect",
+        hold_seconds: float = 0.02,
         busy_timeout_seconds: float = 30.0,
         max_bytes: int | None = None,
         inline_seconds: float = 0.001,
@@ -79,6 +85,9 @@ class SqliteStore(SqliteNotes, SqliteTriggers):
         if durability not in ("effect", "turn"):
             raise ConfigError(f"durability must be effect or turn, not {durability!r}.")
         self.path = settings.path
+        if not 0 <= hold_seconds <= MAX_HOLD_SECONDS:
+            raise ConfigError(f"hold_seconds must be between 0 and {MAX_HOLD_SECONDS:g}.")
+        self.hold_seconds = hold_seconds if durability == "turn" else 0.0
         self._durability = durability
         self._keep_answers_seconds = keep_answers_seconds
         self._specs = reads.Specs()
@@ -114,14 +123,16 @@ class SqliteStore(SqliteNotes, SqliteTriggers):
 
         return await self._writer.submit(prepare)
 
-    async def commit(self, commit: Commit) -> int:
-        """Append a transition; see `Store.commit`."""
+    async def commit(self, commit: Commit, *later: Commit) -> int:
+        """Append transitions; see `Store.commit`."""
+        commits = records.one_after_the_other((commit, *later))
 
         def prepare() -> Callable[[sqlite3.Connection], int]:
-            row = written.prepare(commit)
-            return lambda db: writes.commit(db, row)
+            rows = [written.prepare(one, passing=True) for one in commits[:-1]]
+            rows.append(written.prepare(commits[-1]))
+            return lambda db: writes.commit(db, rows)
 
-        lazy = self._durability == "turn" and commit.repeatable
+        lazy = self._durability == "turn" and all(one.repeatable for one in commits)
         return await self._writer.submit(prepare, synced=not lazy)
 
     async def load(self, run_id: str) -> Snapshot | None:

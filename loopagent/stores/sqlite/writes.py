@@ -13,6 +13,8 @@ from loopagent.stores.sqlite import conversations
 
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loopagent.core.state import RunState
     from loopagent.ports import RememberedAnswer, StoredArtifact
     from loopagent.stores.written import Row
@@ -65,7 +67,8 @@ def create(connection: sqlite3.Connection, row: Row) -> int:
         "INSERT INTO log (key, first_seq, first_message, body) VALUES (?, ?, ?, ?)",
         [(log_key(key, at), *one) for at, one in enumerate(row.history, 1)],
     )
-    first_seq = _append(connection, key, seq - len(row.commit.facts) + 1, row)
+    first_seq = seq - len(row.commit.facts) + 1
+    _append(connection, key, first_seq, row)
     for one in row.commit.artifacts:
         put_artifact(connection, state.id, one)
     return first_seq
@@ -90,37 +93,44 @@ def _spec(connection: sqlite3.Connection, row: Row) -> int:
     return int(found[0])
 
 
-def commit(connection: sqlite3.Connection, row: Row) -> int:
-    """Move a run on, if it is still where the commit saw it; returns the `seq` of its first fact."""
-    state, facts = row.commit.state, len(row.commit.facts)
-    if row.commit.version >= MAX_VERSION:
+def commit(connection: sqlite3.Connection, rows: Sequence[Row]) -> int:
+    """Move a run on, if it is still where the first commit saw it; returns the `seq` of its first fact."""
+    first, last = rows[0].commit, rows[-1]
+    state, facts = last.commit.state, sum(len(one.commit.facts) for one in rows)
+    if last.commit.version >= MAX_VERSION:
         raise StoreError(f"Run {state.id!r} has {MAX_VERSION} transactions; there is no room.")
     moved = connection.execute(
         """
         UPDATE run
-        SET version = version + 1, seq = seq + ?, shown = ?, turn = ?, updated_at = ?, state = ?
+        SET version = ?, seq = seq + ?, shown = ?, turn = ?, updated_at = ?, state = ?
         WHERE id = ? AND version = ?
         RETURNING key, root, seq, status, work
         """,
         (
+            last.commit.version + 1,
             facts,
             records.shown(state),
             state.turn,
-            row.commit.at,
-            row.state,
+            last.commit.at,
+            last.state,
             state.id,
-            row.commit.version,
+            first.version,
         ),
     ).fetchall()
     if not moved:
-        raise records.moved_on(state.id, row.commit.version)
+        raise records.moved_on(state.id, first.version)
     key, root, seq, *listed = moved[0]
     now = [state.status, int(records.has_work(state))]
     if listed != now:  # indexed and seldom changed, so not part of every update
         connection.execute("UPDATE run SET status = ?, work = ? WHERE key = ?", (*now, key))
     if root is not None:
         seq = _count_at_root(connection, root, facts)
-    return _append(connection, key, seq - facts + 1, row)
+    first_seq = int(seq) - facts + 1
+    following = first_seq
+    for row in rows:
+        _append(connection, key, following, row)
+        following += len(row.commit.facts)
+    return first_seq
 
 
 def _count_at_root(connection: sqlite3.Connection, root: int, facts: int) -> int:
@@ -131,7 +141,7 @@ def _count_at_root(connection: sqlite3.Connection, root: int, facts: int) -> int
     return int(seq)
 
 
-def _append(connection: sqlite3.Connection, key: int, first_seq: int, row: Row) -> int:
+def _append(connection: sqlite3.Connection, key: int, first_seq: int, row: Row) -> None:
     version = row.commit.version + 1
     connection.execute(
         "INSERT INTO log (key, first_seq, first_message, body) VALUES (?, ?, ?, ?)",
@@ -143,7 +153,6 @@ def _append(connection: sqlite3.Connection, key: int, first_seq: int, row: Row) 
         _spill(connection, key, row)
     if row.said:
         conversations.add(connection, key, row.said, row.commit.at)
-    return first_seq
 
 
 def _spill(connection: sqlite3.Connection, key: int, row: Row) -> None:

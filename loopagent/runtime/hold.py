@@ -1,0 +1,114 @@
+"""Commits that wait a moment for the next one of their run, so that both are one transaction.
+
+A store that allows it says for how long. Only what leads to nothing but calls that read may wait: should the process
+die meanwhile, the model is asked again and nothing has happened that the log does not know. Nobody is told of what
+is not stored, and when somebody listens nothing waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+from loopagent.core.abilities import usable_action
+from loopagent.core.effects import CallModel, Effect, RunAction
+from loopagent.core.events import Event, Settled
+
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from loopagent.core.state import RunState
+    from loopagent.ports import Commit, Store
+    from loopagent.runtime.bus import Bus
+    from loopagent.runtime.live import Live
+
+
+class Stored(NamedTuple):
+    """Commits that were stored together, and the `seq` of their first fact."""
+
+    commits: tuple[Commit, ...]
+    first_seq: int
+
+
+class Hold:
+    """Stores what runs commit, now or with what they commit next.
+
+    Args:
+        store: Where runs are kept.
+        bus: Who is told of what is stored.
+        late: Stores what a run has kept back for long enough.
+    """
+
+    def __init__(self, store: Store, bus: Bus, late: Callable[[Live], Awaitable[None]]) -> None:
+        self._store = store
+        self._bus = bus
+        self._late = late
+        self._writing: set[asyncio.Future[None]] = set()
+
+    async def take(self, live: Live, commit: Commit) -> Stored | None:
+        """Store a commit with all that was kept back, or keep it back as well.
+
+        Returns:
+            What was stored and is to be told; None when the commit was kept back.
+
+        Raises:
+            ConflictError: The run was moved on by somebody else; nothing was written.
+        """
+        if not (self._store.hold_seconds and self._may_wait(live, commit)):
+            return await self.store(live, commit)
+        if not live.held:
+            loop = asyncio.get_running_loop()
+            live.clock = loop.call_later(self._store.hold_seconds, self._due, live)
+        live.held.append(commit)
+        return None
+
+    async def store(self, live: Live, *further: Commit) -> Stored:
+        """Store what was kept back, and more; together there is something."""
+        commits = (*live.held, *further)
+        stored = Stored(commits, await self._store.commit(*commits))
+        live.take_held()
+        return stored
+
+    def tell(self, live: Live, stored: Stored) -> None:
+        """Hand out what was stored to whoever listens, once the run is where it leads."""
+        self._bus.announce(stored.commits, stored.first_seq, live.progress)
+
+    def _may_wait(self, live: Live, commit: Commit) -> bool:
+        return (
+            live.owned
+            and can_wait(live.state, commit.events, commit.state)
+            and not self._bus.heard(live.run_id, commit.state.root_id)
+        )
+
+    def _due(self, live: Live) -> None:
+        task = asyncio.ensure_future(self._late(live))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+
+def can_wait(before: RunState, events: tuple[Event, ...], after: RunState) -> bool:
+    """Whether nobody outside could tell if this had happened twice: a model answered, calls that read go on.
+
+    Args:
+        before: The state that the events came to.
+        events: What happened.
+        after: The state they made.
+    """
+    if after.unheard or not after.pending:
+        return False
+    return all(_reads(after, one) for one in after.pending.values()) and all(
+        isinstance(one, Settled) and _harmless(before, one.effect_id) for one in events
+    )
+
+
+def _harmless(run: RunState, effect_id: str) -> bool:
+    effect = run.pending.get(effect_id)
+    return isinstance(effect, CallModel) or (effect is not None and _reads(run, effect))
+
+
+def _reads(run: RunState, effect: Effect) -> bool:
+    if not isinstance(effect, RunAction):
+        return False
+    action = usable_action(run, effect.action)
+    return action is not None and action.effects == "read"
