@@ -5,12 +5,12 @@ The runtime adds the envelope (`seq`, `id`, `runId`, `rootRunId`, `ts`) when a t
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from loopagent.core.json_values import copied
+from loopagent.core.told import Table, Told, json_of
 from loopagent.core.values import value_object
 
 
@@ -58,8 +58,6 @@ def public_event(
 FACT_TYPES: dict[str, type[FactData]] = {}
 """Type name → model of its `data`; filled as the classes below are defined."""
 
-_set: Final = object.__setattr__  # the classes are frozen
-
 
 class FactData(BaseModel):
     """Base of the `data` of public events."""
@@ -69,39 +67,34 @@ class FactData(BaseModel):
     )
     fact: ClassVar[str] = ""
     ephemeral: ClassVar[bool] = False
-    _keys: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Field → wire key, in order."""
-    _defaults: ClassVar[dict[str, Any]] = {}
-    """Field → its value when it is left out, in order."""
+    _table: ClassVar[Table] = ()
+    """Each field, its wire key, and its value when it is left out, in order."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         """Register the class under its public name."""
         super().__pydantic_init_subclass__(**kwargs)
         FACT_TYPES[cls.fact] = cls
-        cls._keys = tuple((name, to_camel(name)) for name in cls.model_fields)
-        cls._defaults = {
-            name: None if one.is_required() else one.get_default(call_default_factory=True)
+        cls._table = tuple(
+            (
+                name,
+                to_camel(name),
+                None if one.is_required() else one.get_default(call_default_factory=True),
+            )
             for name, one in cls.model_fields.items()
-        }
+        )
 
     @classmethod
-    def of(cls, **fields: Any) -> Self:
-        """Make what the constructor makes of values that have the very types of their fields, in a third of the time.
+    def of(cls, **fields: Any) -> Told:
+        """What the constructor makes of values that have the very types of their fields, as the JSON of the event.
 
         For the events of every turn; nothing is checked.
         """
-        made = cls.__new__(cls)
-        _set(made, "__dict__", {**cls._defaults, **fields})
-        _set(made, "__pydantic_fields_set__", set(fields))
-        _set(made, "__pydantic_extra__", None)
-        _set(made, "__pydantic_private__", None)
-        return made
+        return Told(cls.fact, json_of(cls._table, fields))
 
     def body(self) -> dict[str, Any]:
         """The JSON of the event: `model_dump(by_alias=True, exclude_none=True)` in half the time."""
-        values = self.__dict__
-        return {key: copied(values[name]) for name, key in self._keys if values[name] is not None}
+        return json_of(self._table, self.__dict__)
 
 
 class RunCreated(FactData):

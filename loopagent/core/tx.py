@@ -12,6 +12,7 @@ from loopagent.core.facts import DecidedBy, Fact, FactData, TurnEnded
 from loopagent.core.lineage import child_id
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, MessageKind, RunState
+from loopagent.core.told import Told
 from loopagent.core.transition import Transition
 from loopagent.core.values import changed
 
@@ -50,12 +51,14 @@ class Tx:
     def clock(self, at: float) -> None:
         """Move time on; only working time counts towards `max_seconds`."""
         state = self.state
-        if state.clock and state.paused is None and not state.on_hold:
-            state.active_ms += max(0.0, (at - state.clock) * 1000.0)
+        if at > state.clock > 0.0 and state.paused is None and not state.on_hold:
+            state.active_ms += (at - state.clock) * 1000.0
         state.clock = self.at = at
         self.touched = True
 
-    def fact(self, data: FactData, by: DecidedBy = "engine", *, key: str | None = None) -> None:
+    def fact(
+        self, data: FactData | Told, by: DecidedBy = "engine", *, key: str | None = None
+    ) -> None:
         """Tell the world; `key` says where in the turn."""
         turn = self.state.turn or None
         path = None if key is None else f"turn/{turn}/{key.replace('.', '/')}"

@@ -59,7 +59,7 @@ def test_the_body_of_an_event_is_what_its_model_dumps(name: str) -> None:
         dumped = data.model_dump(by_alias=True, exclude_none=True)
         assert json.dumps(data.body()) == json.dumps(dumped)
         made = model.of(**{one: getattr(data, one) for one in fields})
-        assert (made, made.model_fields_set) == (data, data.model_fields_set)
+        assert made.fact == data.fact
         assert json.dumps(made.body()) == json.dumps(dumped)
 
     check()
