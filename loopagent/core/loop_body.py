@@ -61,6 +61,8 @@ class Body(Protocol):
 
     what: str
     """For people, as in `action check`."""
+    puts: bool
+    """Whether its passes put anything into the payload."""
 
     def look(
         self, run: RunState, key: str, scope: Mapping[str, Any], results: Outcomes
@@ -87,7 +89,7 @@ class ActionBody:
         bare = run.spec.references == "bare"
         self._params = compile_template(call.params, bare=bare)
         self._mapping = compile_template(call.output_mapping or {})
-        self._maps = bool(call.output_mapping)
+        self.puts = bool(call.output_mapping)
         action = usable_action(run, call.name)
         self._schema = action.parameters if action else {}
 
@@ -112,8 +114,6 @@ class ActionBody:
     def put(self, run: RunState, outputs: Outputs, one: Pass) -> None:
         """Follow the output mapping."""
         del run
-        if not self._maps:
-            return
         filled = self._mapping.fill(one.scope, where="outputMapping")
         for problem in filled.problems:
             outputs.refuse(str(problem))
@@ -137,6 +137,7 @@ class PipelineBody:
 
     def __init__(self, request: AgentPipelineRequest, window: int) -> None:
         self.what = f"pipeline {label_of(request)}"
+        self.puts = False
         self._request = request
         self._window = window
         self._memos: dict[str, Memo] = {}

@@ -46,6 +46,7 @@ class SubAgentBody:
 
     def __init__(self, call: LoopSubAgent, run: RunState) -> None:
         self.what = f"sub-agent {call.name}"
+        self.puts = True
         self._call = call
         texts = {"message": call.message, "parameters": call.template_parameters}
         self._bare = run.spec.references == "bare"

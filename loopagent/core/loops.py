@@ -104,6 +104,8 @@ class Course:
     streak: int = 0
     stopped: str = ""
     _seen: tuple[int, Any] | None = None
+    _scopes: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
+    """Of the passes under way: nothing that they see changes before they end."""
 
     @classmethod
     def begin(cls, run: RunState, rule: Rule, body: Body) -> Course:
@@ -128,6 +130,7 @@ class Course:
         if self.stopped:  # passes that waited behind an open request were never started
             for index in [one for one in self.under_way if one > self.begun]:
                 del self.under_way[index]
+                self._scopes.pop(index, None)
         while self._may_start(self.begun):
             self.next += 1
             self._look(run, self.next - 1)
@@ -159,12 +162,14 @@ class Course:
             due = run.clock + pause_ms / 1000.0
             self.under_way[index] = (SetTimer(f"{run.turn}:{pause}", due),)
             return
-        scope = self.rule.scope(self, index)
-        seen = self.body.look(self._now(run), self._key(index), scope, self.results)
+        key = self._key(index)
+        scope = self._scopes.pop(index, None) or self.rule.scope(self, index)
+        seen = self.body.look(self._now(run), key, scope, self.results)
         if isinstance(seen, Outcome):
-            self._end(run, index, Pass(self._key(index), scope, seen))
+            self._end(run, index, Pass(key, scope, seen))
         else:
             self.under_way[index] = seen
+            self._scopes[index] = scope
 
     def _key(self, index: int) -> str:
         return f"{self.rule.prefix}.{index}"
@@ -206,7 +211,7 @@ class Course:
         if self.rule.carry:
             return self.outputs
         outputs = Outputs(run.payload, rules_of(run.spec.payload.write))
-        for index in sorted(self.ended):
+        for index in sorted(self.ended) if self.body.puts else ():
             if self.ended[index].ok:
                 self.body.put(run, outputs, self._pass(index))
         return outputs

@@ -137,16 +137,13 @@ def _trimmed(parts: list[PromptPart]) -> tuple[PromptPart, ...]:
 
 def _variables(spec: AgentSpec, step_types: Collection[str]) -> dict[str, Any]:
     """What the system template may name."""
-    steps = [STEP_TYPES[name] for name in sorted(step_types)]
-    usable = frozenset(step_types)
-    hidden = {key for one in steps for key in one.hidden(usable)}
-    shared = shared_shapes(steps, hidden)
+    shared, steps = _explained(tuple(STEP_TYPES[name] for name in sorted(step_types)))
     return {
         "agent": {"name": spec.name, "description": spec.description},
         "envelope": model_shape(LoopAgentResponse, only=reply_fields(spec)),
         "rules": (*RULES, *_plan_rules(spec), *memory_writes.rules(spec)),
         "types": shared,
-        "steps": [_step(one, shared, hidden) for one in steps],
+        "steps": steps,
         "actions": [
             describe_call(spec, one) for one in spec.actions if spec.approval_of(one) != "never"
         ],
@@ -163,6 +160,17 @@ def _variables(spec: AgentSpec, step_types: Collection[str]) -> dict[str, Any]:
         "instructions": spec.instructions.strip(),
         "standing": [one.strip() for one in spec.standing],
     }
+
+
+@lru_cache(maxsize=64)
+def _explained(
+    steps: tuple[type[NextStep], ...],
+) -> tuple[dict[str, str], list[dict[str, str]]]:
+    """The types that several step types share, and each step type; made once, and not to be changed."""
+    usable = frozenset(one.type_name() for one in steps)
+    hidden = frozenset(key for one in steps for key in one.hidden(usable))
+    shared = shared_shapes(steps, hidden)
+    return shared, [_step(one, shared, hidden) for one in steps]
 
 
 def _step(step: type[NextStep], shared: Collection[str], hidden: Collection[str]) -> dict[str, str]:
