@@ -265,6 +265,9 @@ Effect: TypeAlias = (
 
 EXTERNAL = (AskHuman, CallClientTool)
 """Effects that only someone outside can settle."""
+_OUTSIDE = (*EXTERNAL, AwaitConversation)
+WORK = frozenset({CallModel, RunAction})
+"""The effects of most turns, which a worker performs in any case; for a quick look."""
 
 
 def key_of(effect_id: str) -> str:
@@ -274,6 +277,6 @@ def key_of(effect_id: str) -> str:
 
 def is_outside(effect: Effect) -> bool:
     """Whether an effect is settled from outside the run, so that nobody has to do anything for it now."""
-    return isinstance(effect, (*EXTERNAL, AwaitConversation)) or (
-        isinstance(effect, StartRun) and effect.started
-    )
+    if type(effect) in WORK:
+        return False
+    return isinstance(effect, _OUTSIDE) or (isinstance(effect, StartRun) and effect.started)

@@ -74,10 +74,11 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
 
 def _waits(tx: Tx) -> bool:
     """Whether a person or a hook has not yet said what becomes of a call."""
-    return any(
+    pending = tx.state.pending
+    return bool(pending) and any(
         (isinstance(one, AskHuman) and one.ask == "approval")
         or (isinstance(one, CallHook) and one.point == "before_action")
-        for one in tx.state.pending.values()
+        for one in pending.values()
     )
 
 

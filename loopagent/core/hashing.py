@@ -7,7 +7,10 @@ import json
 from typing import Any, Final
 
 
-_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+_CANONICAL: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, check_circular=False
+)
+"""Of values that are JSON already, so that none can hold itself."""
 
 
 def canonical_json(value: Any) -> str:

@@ -106,7 +106,7 @@ def settled(tx: Tx, effect: Effect, outcome: Outcome) -> bool:
 
 def is_inline(effect: Effect) -> bool:
     """Whether an effect runs beside the step, so that the end of the step does not end it."""
-    return key_of(effect.id).startswith("inline.")
+    return ":inline." in effect.id
 
 
 def hand_over(tx: Tx) -> None:

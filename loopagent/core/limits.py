@@ -35,19 +35,23 @@ def reached(state: RunState, *, turn: bool = False) -> Reached | None:
 
     With `turn` the question is whether there is room for another planner call.
     """
-    limits = state.spec.limits
-    if (
-        not state.ancestors
-        and limits.max_seconds is None
-        and limits.max_tokens is None
-        and limits.max_cost_usd is None
-        and state.turn + state.below.turns < limits.max_turns
-    ):
-        return None  # how most runs are: no limit but that of the turns, and some left
+    if _only_turns(state) and state.turn + state.below.turns < state.spec.limits.max_turns:
+        return None
     for at, (name, value, maximum) in enumerate(_table(state)):
         if maximum is not None and value >= maximum and (turn or name != "maxTurns"):
             return Reached(name, value, maximum, own=at < len(RAISABLE))
     return None
+
+
+def _only_turns(state: RunState) -> bool:
+    """Whether no limit holds but that of the turns, as for most runs."""
+    limits = state.spec.limits
+    return (
+        limits.max_seconds is None
+        and limits.max_tokens is None
+        and limits.max_cost_usd is None
+        and not state.ancestors
+    )
 
 
 def _table(state: RunState) -> Iterator[tuple[str, float, float | None]]:
@@ -101,10 +105,11 @@ def open_request(state: RunState) -> AskHuman | None:
 
 def timeout_ms(state: RunState, wanted_ms: int | None) -> int | None:
     """How long an effect may take: what it wants, cut to the working time that is left."""
-    allowed = [one.seconds for one in state.ancestors]
-    allowed.append(state.spec.limits.max_seconds)
+    if not state.ancestors and state.spec.limits.max_seconds is None:
+        return wanted_ms  # most runs have no such limit
+    allowed = [*(one.seconds for one in state.ancestors), state.spec.limits.max_seconds]
     known = [one for one in allowed if one is not None]
-    if not known:  # most runs have no such limit
+    if not known:
         return wanted_ms
     # Rounded up: an effect that the limit cuts off must not end a moment before the limit is reached.
     most = max(0, int(min(known) * 1000.0 - state.active_ms)) + 1
@@ -117,6 +122,8 @@ SHORT = {"maxTurns": "turns", "maxSeconds": "seconds", "maxTokens": "tokens", "m
 
 def left(state: RunState) -> dict[str, float]:
     """What is left of each limit that is set, for the prompt: the least, where several hold."""
+    if _only_turns(state):
+        return {"turns": max(0, state.spec.limits.max_turns - state.turn - state.below.turns)}
     found: dict[str, float] = {}
     for name, used, top in _table(state):
         if top is not None:

@@ -26,7 +26,7 @@ class Outcomes(Mapping[str, Outcome]):
     __slots__ = ("_entries", "_keys", "_size")
 
     def __init__(self, entries: Mapping[str, Outcome] | None = None) -> None:
-        self._entries: dict[str, Outcome] = dict(entries or {})
+        self._entries: dict[str, Outcome] = dict(entries) if entries else {}
         self._keys = list(self._entries)
         self._size = len(self._keys)
 

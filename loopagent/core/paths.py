@@ -109,6 +109,9 @@ class Rules:
         Objects and arrays on the way to a readable place are kept, without what may not be read. An unreadable
         item is shown as `{}`, so that positions stay what they are. Nothing that came in is changed.
         """
+        for one in self.rules:
+            if not one.pattern:
+                return value
         shown = _readable(value, _Matching(tuple(one.pattern for one in self.rules)))
         return _empty_of(value) if shown is _HIDDEN else shown
 

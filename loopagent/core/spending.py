@@ -22,26 +22,27 @@ class Usage:
 
     def plus(self, other: dict[str, Any]) -> Usage:
         """This plus one attempt's usage (`ModelReply.usage` as JSON)."""
-        cost = other.get("cost_usd")
+        told = other.get
+        cost = told("cost_usd")
         return Usage(
-            model_calls=self.model_calls + 1,
-            input_tokens=self.input_tokens + int(other.get("input_tokens") or 0),
-            cached_tokens=self.cached_tokens + int(other.get("cached_tokens") or 0),
-            output_tokens=self.output_tokens + int(other.get("output_tokens") or 0),
-            reasoning_tokens=self.reasoning_tokens + int(other.get("reasoning_tokens") or 0),
-            cost_usd=self.cost_usd if cost is None else (self.cost_usd or 0.0) + float(cost),
+            self.model_calls + 1,
+            self.input_tokens + int(told("input_tokens") or 0),
+            self.cached_tokens + int(told("cached_tokens") or 0),
+            self.output_tokens + int(told("output_tokens") or 0),
+            self.reasoning_tokens + int(told("reasoning_tokens") or 0),
+            self.cost_usd if cost is None else (self.cost_usd or 0.0) + float(cost),
         )
 
     def together(self, other: Usage) -> Usage:
         """The sum of two."""
-        known = [one for one in (self.cost_usd, other.cost_usd) if one is not None]
+        cost, more = self.cost_usd, other.cost_usd
         return Usage(
             self.model_calls + other.model_calls,
             self.input_tokens + other.input_tokens,
             self.cached_tokens + other.cached_tokens,
             self.output_tokens + other.output_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
-            sum(known) if known else None,
+            more if cost is None else cost if more is None else cost + more,
         )
 
     def less(self, other: Usage) -> Usage:

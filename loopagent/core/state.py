@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from loopagent.core.context import View
 from loopagent.core.control_state import ForkedFrom, Paused, with_raised
 from loopagent.core.effects import (
     EXTERNAL,
+    WORK,
     AskHuman,
     CallClientTool,
     CallModel,
@@ -312,19 +313,25 @@ class RunState:
 
     @property
     def waiting(self) -> bool:
-        """Whether everything that is pending can only be settled from outside, or by time beside that."""
-        return self._only(lambda one: isinstance(one, EXTERNAL))
+        """Whether everything that is pending can only be settled from outside, or by clocks beside that."""
+        found = False
+        for one in self.pending.values():
+            if type(one) in WORK:
+                return False
+            if isinstance(one, EXTERNAL):
+                found = True
+            elif not isinstance(one, SetTimer):
+                return False
+        return found
 
     @property
     def on_hold(self) -> bool:
         """The same, where what children do counts as outside too; no working time passes then."""
-        return self._only(is_outside)
-
-    def _only(self, outside: Callable[[Effect], bool]) -> bool:
-        """Whether such effects are pending, and nothing but clocks beside them."""
         found = False
         for one in self.pending.values():
-            if outside(one):
+            if type(one) in WORK:
+                return False
+            if is_outside(one):
                 found = True
             elif not isinstance(one, SetTimer):
                 return False

@@ -20,6 +20,7 @@ from loopagent.core.hashing import json_hash
 from loopagent.core.params import DECODED
 from loopagent.core.paths import rules_of
 from loopagent.core.payload import PayloadChange, apply_change
+from loopagent.core.per_object import PerObject
 from loopagent.core.problems import Problem
 from loopagent.core.reply import READ_TOOLS, Reading, ReplyRules, read_reply
 from loopagent.core.scratchpad import Scratchpad
@@ -31,6 +32,7 @@ from loopagent.core.values import changed
 
 
 if TYPE_CHECKING:
+    from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.outcome import Outcome
     from loopagent.core.state import RunState
     from loopagent.core.tx import Tx
@@ -114,14 +116,26 @@ def _charge(tx: Tx, value: dict[str, Any]) -> dict[str, Any]:
 
 def reply_rules(state: RunState, *, bound: bool) -> ReplyRules:
     """What the next reply of a run may be; `bound`: a schema was enforced on it."""
-    bounds = state.spec.limits
-    return ReplyRules(
-        interactive=state.spec.interactive,
-        max_chars=bounds.max_reply_chars,
-        allowed_steps=offered(state.spec),
-        read_tools_left=state.counters.reads_first < bounds.max_reads_first,
-        bound=bound,
-    )
+    left = state.counters.reads_first < state.spec.limits.max_reads_first
+    return _RULES(state.spec)[left, bound]
+
+
+def _rules_of(spec: AgentSpec) -> dict[tuple[bool, bool], ReplyRules]:
+    """The rules of a definition, by whether read tools are left and whether a provider held the reply to a schema."""
+    return {
+        (left, bound): ReplyRules(
+            interactive=spec.interactive,
+            max_chars=spec.limits.max_reply_chars,
+            allowed_steps=offered(spec),
+            read_tools_left=left,
+            bound=bound,
+        )
+        for left in (True, False)
+        for bound in (True, False)
+    }
+
+
+_RULES: PerObject[AgentSpec, dict[tuple[bool, bool], ReplyRules]] = PerObject(_rules_of)
 
 
 def _stage(state: RunState, reading: Reading) -> Staged:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 
@@ -24,6 +25,7 @@ _INPUT_TOKENS: Final[tuple[tuple[str, int], ...]] = (
 )
 
 
+@lru_cache(64)
 def input_tokens(model: str) -> int:
     """The longest prompt that a model takes, in tokens.
 

@@ -11,6 +11,7 @@ from pydantic import Field
 from loopagent.core import policy
 from loopagent.core.abilities import callable_actions, may_have_actions
 from loopagent.core.calls import call_action, too_many
+from loopagent.core.flat_params import fits_as_it_is
 from loopagent.core.json_values import copied
 from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
@@ -21,6 +22,7 @@ from loopagent.core.steps import Done, MadeCall, NextStep, Wait
 
 
 if TYPE_CHECKING:
+    from loopagent.core.action_spec import ActionSpec
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.effects import RunAction
     from loopagent.core.outcome import Outcome
@@ -38,6 +40,11 @@ class ActionCall(Wire):
     """Name of the action."""
     params: Params = {}
     """Its parameters."""
+
+
+def _as_it_is(action: ActionSpec, params: dict[str, Any]) -> bool:
+    """Whether a call changes nothing and its parameters have nothing to be filled in: most are made as they came."""
+    return action.effects == "read" and fits_as_it_is(action.parameters, params)
 
 
 class Actions(NextStep):
@@ -91,8 +98,11 @@ class Actions(NextStep):
                 )
             )
         for index, call in enumerate(self.actions):
-            path = f"nextStep.actions[{index}]"
             action = allowed.get(call.name)
+            if action is not None and _as_it_is(action, call.params):
+                calls.append(call)
+                continue
+            path = f"nextStep.actions[{index}]"
             if action is None:
                 match = resolve_name(call.name, list(allowed), f"{path}.name", "action")
                 warnings.extend(match.warnings)
