@@ -17,6 +17,7 @@ from loopagent.core.facts import Fact
 from loopagent.core.notes import Circle, Note, NoteFilter, NoteRules, Verdict
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, RunState
+from loopagent.core.values import value_object
 from loopagent.retention_port import RetentionStore
 from loopagent.trigger_port import TriggerStore
 
@@ -26,7 +27,7 @@ DeltaSink = Callable[[str], Awaitable[None] | None]
 """Called with each piece of reply text as it arrives; may be sync or async."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class ChatMessage:
     """One message of the conversation as providers know it."""
 
@@ -34,7 +35,7 @@ class ChatMessage:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Usage:
     """Tokens of one attempt; `cached_tokens` is the part of `input_tokens` served from a prompt cache."""
 
@@ -45,7 +46,7 @@ class Usage:
     cost_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class ModelRequest:
     """One model call.
 
@@ -64,7 +65,7 @@ class ModelRequest:
     """Name of the agent that asks; scripted models pick entries by it. Never sent to a provider."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class ModelReply:
     """What one successful attempt brought back.
 
@@ -123,7 +124,7 @@ class Model(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Commit:
     """One transaction of one run: the events that came in and everything the transition brought.
 
@@ -140,15 +141,15 @@ class Commit:
     spilled: Outcomes | None = None
     """Results of the open step to store apart; `load` puts all of the step together again."""
     repeatable: bool = False
-    """A store that loses this commit in a power cut, and nothing before it, loses no more than outcomes of calls that
-    will be made again and do no harm."""
+    """Said to a store with durability `turn`: if it loses this commit in a power cut, and nothing before it, it loses
+    no more than outcomes of calls that will be made again and do no harm."""
     artifacts: tuple[StoredArtifact, ...] = ()
     """Texts and files that a new run is created with; only `create` looks at them."""
     history: tuple[LogEntry, ...] = ()
     """Of a forked run: what it takes over of the other one's log, numbered as its own from 1; `version` counts it."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Snapshot:
     """A run as it was last committed. `seq` is the number of the last public event of the root run."""
 
@@ -188,7 +189,7 @@ class RequestRow:
     resolution: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class LogEntry:
     """One committed transaction of a run, as the log keeps it: for people, replay and audit."""
 
@@ -271,6 +272,8 @@ class NoteStore(Protocol):
 class Store(ConversationStore, NoteStore, RetentionStore, TriggerStore, Protocol):
     """Keeps runs. Every method is one transaction; all raise `StoreError` when the store itself fails."""
 
+    durability: Literal["effect", "turn"]
+    """Whether every commit is to survive a power cut, or all but those that are `repeatable`."""
     hold_seconds: float
     """How long a commit that only leads to calls that read may be kept back, to be stored with the next one of its
     run; 0 for not at all."""

@@ -168,15 +168,16 @@ class _Call:
     failed: list[Attempt] = field(default_factory=list[Attempt])
 
     def __post_init__(self) -> None:
-        now = asyncio.get_running_loop().time()
-        self.due = None if self.timeout_seconds is None else now + self.timeout_seconds
+        seconds = self.timeout_seconds
+        self.due = None if seconds is None else asyncio.get_running_loop().time() + seconds
 
     async def ask_all(self, models: Sequence[Model]) -> ModelReply:
         """Ask the models in order until one answers."""
-        for model, following in zip(models, [*models[1:], None], strict=True):
+        for number, model in enumerate(models, 1):
             answer = await self._ask_one(model)
             if not isinstance(answer, ModelError):
                 return answer
+            following = models[number] if number < len(models) else None
             if following is None or answer.kind not in FALLBACK_KINDS:
                 raise self._final(answer) from answer
             await self._notify(answer, model, 0.0, following)

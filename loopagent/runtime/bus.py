@@ -105,6 +105,8 @@ class Bus:
         for tap in self.taps:
             for one in commits:
                 tap(one)
+        if not self._listeners:
+            return
         state = commits[-1].state
         root_id = state.root_id or state.id
         if not self.heard(state.id, root_id):

@@ -247,7 +247,9 @@ class Budgets:
 
     def note(self, state: RunState) -> None:
         """Take in how a run stands now."""
-        under_way = [*children_of(state), *state.asked]
+        under_way = children_of(state)
+        if state.asked:
+            under_way += state.asked
         if state.parent_id is None and not under_way:
             return  # nobody shares its budget
         tree = self._trees.setdefault(state.root_id or state.id, {})

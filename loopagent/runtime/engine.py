@@ -227,7 +227,8 @@ class Engine:
                 transition.facts,
                 transition.messages,
                 transition.spilled,
-                repeatable(live.state, events, transition.state),
+                self._store.durability == "turn"
+                and repeatable(live.state, events, transition.state),
             )
             try:
                 stored = await self._hold.take(live, commit)
@@ -284,8 +285,7 @@ class Engine:
             if isinstance(effect, CancelEffect) and effect.target in live.tasks:
                 live.tasks.pop(effect.target).cancel()
                 live.forget(effect.target)
-        workable = set(live.workable)
-        todo = [one for one in effects if one.id in workable]
+        todo = [one for one in effects if live.must_perform(one.id)]
         if not todo or self.closing:
             self.runs.rest(live)
             return
@@ -320,8 +320,10 @@ class Engine:
 
     async def _work(self, live: Live, effect: Effect) -> None:
         """Perform an effect, bring its outcome back, and go on with one of the effects that follow from it."""
+        worker = asyncio.current_task()
+        assert worker is not None  # this is a task's coroutine
         while True:
-            following = await self._perform(live, effect)
+            following = await self._perform(live, effect, worker)
             if following is None:
                 return
             if isinstance(following, CallModel) and not isinstance(effect, RunAction):
@@ -329,7 +331,9 @@ class Engine:
                 await asyncio.sleep(0)
             effect = following
 
-    async def _perform(self, live: Live, effect: Effect) -> Effect | None:
+    async def _perform(
+        self, live: Live, effect: Effect, worker: asyncio.Task[None]
+    ) -> Effect | None:
         """Perform one effect and deliver its outcome together with whatever else is ready by then."""
 
         async def report(what: Any, data: dict[str, Any]) -> None:
@@ -346,8 +350,7 @@ class Engine:
         except Exception as error:  # a bug in an adapter must not leave the run hanging
             outcome = broken(live, effect, error)
         log_end(live, effect, outcome)
-        worker = asyncio.current_task()
-        if worker is None or live.tasks.get(effect.id) is not worker:
+        if live.tasks.get(effect.id) is not worker:
             return None
         live.ready[effect.id] = event_of(effect.id, outcome, self._clock())
         try:

@@ -65,6 +65,8 @@ class Hold:
 
     async def store(self, live: Live, *further: Commit) -> Stored:
         """Store what was kept back, and more; together there is something."""
+        if not live.held:
+            return Stored(further, await self._store.commit(*further))
         commits = (*live.held, *further)
         stored = Stored(commits, await self._store.commit(*commits))
         live.take_held()

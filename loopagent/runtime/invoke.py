@@ -162,8 +162,11 @@ class Invoker:
         return await self.invoke(action, params, context, timeout_ms=timeout_ms)
 
     async def _attempt(self, call: _Call) -> Outcome:
+        action = call.action
         try:
-            work = await self._start(call)
+            arguments = self._arguments(call)
+            quick = action.never_waits and not action.spec.serial
+            work = await (self._run_through if quick else self._start)(call, arguments)
         except BusyError as error:
             text = f"{call.action.spec.name} was not started: {error}."
             return Outcome.failed("not_started", text)
@@ -173,13 +176,15 @@ class Invoker:
             return self._failed(error)
         return work if isinstance(work, Outcome) else await self._outcome(call, work)
 
-    async def _start(self, call: _Call) -> Outcome | AsyncAttempt | Work[Outcome]:
-        """Begin one attempt, when it is its turn; one that cannot take long is brought to its end."""
+    def _arguments(self, call: _Call) -> dict[str, Any]:
         if self._closed:
             raise BusyError("the runtime is shutting down")
-        arguments = call.action.arguments(call.params, call.context)
-        if call.action.never_waits and not call.action.spec.serial:
-            return await self._run_through(call, arguments)
+        return call.action.arguments(call.params, call.context)
+
+    async def _start(
+        self, call: _Call, arguments: dict[str, Any]
+    ) -> Outcome | AsyncAttempt | Work[Outcome]:
+        """Begin one attempt, when it is its turn."""
         on_end = await self._turn(call) if call.action.spec.serial else None
         if call.action.is_async:
             return self._start_coroutine(self._call_async(call, arguments), on_end)

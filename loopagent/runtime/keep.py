@@ -19,6 +19,15 @@ HEAD_SHARE = 0.75
 """Part of the shown text of a long result that comes from its start; the rest comes from its end."""
 
 
+def stays(outcome: Outcome, cap_chars: int) -> bool:
+    """Whether an outcome is fit for the prompt as it is."""
+    value = outcome.value
+    if not outcome.ok or value is None:
+        return True
+    posing = isinstance(value, dict) and STORED in value
+    return len(outcome.text()) <= cap_chars and not posing
+
+
 async def kept(
     store: Store,
     run_id: str,
@@ -38,12 +47,10 @@ async def kept(
         cap_chars: Longest result, as text, that stays as it is.
         always: Keep a shorter one too.
     """
-    if not outcome.ok or outcome.value is None:
+    nothing = not outcome.ok or outcome.value is None
+    if nothing or (not always and stays(outcome, cap_chars)):
         return outcome
     text = outcome.text()
-    posing = isinstance(outcome.value, dict) and STORED in outcome.value
-    if len(text) <= cap_chars and not posing and not always:
-        return outcome
     plain = isinstance(outcome.value, str)
     content = text.encode("utf-8", "replace")
     stored = StoredArtifact(

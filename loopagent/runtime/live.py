@@ -145,13 +145,14 @@ class Live:
     @property
     def workable(self) -> list[str]:
         """Ids of pending effects that a worker must perform and nobody performs yet; of a paused run, none."""
+        return [key for key in self.state.pending if self.must_perform(key)]
+
+    def must_perform(self, effect_id: str) -> bool:
+        """Whether this effect is pending, must be performed by a worker, and nobody performs it yet."""
         if self.state.paused is not None:
-            return []
-        return [
-            key
-            for key, one in self.state.pending.items()
-            if not is_outside(one) and key not in self.tasks
-        ]
+            return False
+        effect = self.state.pending.get(effect_id)
+        return effect is not None and effect_id not in self.tasks and not is_outside(effect)
 
     @property
     def quiet(self) -> bool:
@@ -161,5 +162,6 @@ class Live:
     @property
     def resting(self) -> bool:
         """Whether nothing goes on here: no work under way, none waiting, nothing to deliver."""
-        busy = self.tasks or self.ready or self.state.unheard
-        return not busy and (self.state.ended or not self.workable)
+        if self.tasks or self.ready or self.state.unheard:
+            return False
+        return self.state.ended or not self.workable

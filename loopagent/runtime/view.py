@@ -6,10 +6,10 @@ A new message costs its own length. Only when the view itself changes, which is 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.context import View, size_of, stub
+from loopagent.core.values import value_object
 from loopagent.ports import ChatMessage
 
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from loopagent.ports import Store
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Shown:
     """A message of the view without its text."""
 
@@ -55,9 +55,10 @@ class ChatView:
             messages: What was said since the last call, oldest first.
         """
         view, least = state.view, state.spec.context.stub_bytes
-        if not _same(view, self._view):
-            self._remake(view, least)
-        self._view = view
+        if view is not self._view:
+            if not _same(view, self._view):
+                self._remake(view, least)
+            self._view = view
         for one in messages:
             if view.shows(one):
                 self._add(one, view, least)
@@ -69,14 +70,15 @@ class ChatView:
         for one in self.chat[self._hashed - 1 :]:
             self._feed(one.role, one.text)
         whole = self._hash.copy()
-        piece = _piece(last.role, last.text)
-        whole.update(piece)
-        return {"sha256": whole.hexdigest(), "bytes": self._size + size_of(last.text)}
+        body = _body(last.text)
+        whole.update(_piece(last.role, body))
+        return {"sha256": whole.hexdigest(), "bytes": self._size + len(body)}
 
     def _feed(self, role: str, text: str) -> None:
-        self._hash.update(_piece(role, text))
+        body = _body(text)
+        self._hash.update(_piece(role, body))
         self._hashed += 1
-        self._size += size_of(text)
+        self._size += len(body)
 
     def _forget_hash(self) -> None:
         self._hash, self._hashed, self._size = hashlib.sha256(), 0, 0
@@ -86,12 +88,16 @@ class ChatView:
         shown = Shown(message.number, message.kind, message.turn, size, len(text))
         if view.stubs(shown, size, least):
             text = stub(shown, shown.chars, view)
-        at = len(self.shown)
-        if message.kind == "summary":
-            at = next((at for at, one in enumerate(self.shown) if one.number > view.summarised), at)
-            self._forget_hash()
+        chat = ChatMessage(message.role, text)
+        if message.kind != "summary":
+            self.shown.append(shown)
+            self.chat.append(chat)
+            return
+        end = len(self.shown)
+        at = next((at for at, one in enumerate(self.shown) if one.number > view.summarised), end)
+        self._forget_hash()
         self.shown.insert(at, shown)
-        self.chat.insert(at, ChatMessage(message.role, text))
+        self.chat.insert(at, chat)
 
     def _remake(self, view: View, least: int) -> None:
         """Leave out and shorten what the view wants left out and shortened."""
@@ -133,7 +139,11 @@ def _same(one: View, other: View) -> bool:
     )
 
 
-def _piece(role: str, text: str) -> bytes:
+def _body(text: str) -> bytes:
+    """A text as bytes; as many as `size_of` says."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _piece(role: str, body: bytes) -> bytes:
     """A message as bytes that no other message has."""
-    body = text.encode("utf-8", "surrogatepass")
     return b"%s %d\n%s\n" % (role.encode(), len(body), body)

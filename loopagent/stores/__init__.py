@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import parse_qsl
 
 from loopagent.errors import ConfigError
@@ -75,7 +75,7 @@ def _sqlite(rest: str) -> Store:
         return SqliteStore(
             path[1:],
             synchronous=values["synchronous"],
-            durability=values["durability"],
+            durability=cast('Literal["effect", "turn"]', values["durability"]),
             hold_seconds=float(values["hold_seconds"]),
             busy_timeout_seconds=float(values["busy_timeout_seconds"]),
             inline_seconds=float(values["inline_seconds"]),

@@ -6,7 +6,7 @@ import hashlib
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from loopagent.core.state import Message
 from loopagent.ports import LogEntry, RequestRow, RunRow, Snapshot, StoredArtifact
@@ -62,6 +62,7 @@ class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers):
 
     Args:
         keep_answers_seconds: How long answers under idempotency keys are kept.
+        durability: See `Store`; here it makes no difference.
         hold_seconds: See `Store`; here it saves nothing.
     """
 
@@ -69,9 +70,11 @@ class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers):
         self,
         *,
         keep_answers_seconds: float = records.KEEP_ANSWERS_SECONDS,
+        durability: Literal["effect", "turn"] = "effect",
         hold_seconds: float = 0.0,
     ) -> None:
         super().__init__()
+        self.durability: Literal["effect", "turn"] = durability
         self.hold_seconds = hold_seconds
         self._keep_answers_seconds = keep_answers_seconds
         self._runs: dict[str, _Run] = {}

@@ -20,7 +20,7 @@ class Recorder(MemoryStore):
     """Remembers what was committed."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(durability="turn")
         self.commits: list[Commit] = []
 
     async def create(self, commit: Commit, *, metadata: dict[str, Any] | None = None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from loopagent.errors import ConfigError
 from loopagent.stores import records, written
@@ -68,7 +68,7 @@ class SqliteStore(SqliteNotes, SqliteTriggers):
         path: str | Path,
         *,
         synchronous: str = "FULL",
-        durability: str = "effect",
+        durability: Literal["effect", "turn"] = "effect",
         hold_seconds: float = 0.02,
         busy_timeout_seconds: float = 30.0,
         max_bytes: int | None = None,
@@ -88,7 +88,7 @@ class SqliteStore(SqliteNotes, SqliteTriggers):
         if not 0 <= hold_seconds <= MAX_HOLD_SECONDS:
             raise ConfigError(f"hold_seconds must be between 0 and {MAX_HOLD_SECONDS:g}.")
         self.hold_seconds = hold_seconds if durability == "turn" else 0.0
-        self._durability = durability
+        self.durability: Literal["effect", "turn"] = durability
         self._keep_answers_seconds = keep_answers_seconds
         self._specs = reads.Specs()
         self._writer = Writer(
@@ -132,7 +132,7 @@ class SqliteStore(SqliteNotes, SqliteTriggers):
             rows.append(written.prepare(commits[-1]))
             return lambda db: writes.commit(db, rows)
 
-        lazy = self._durability == "turn" and all(one.repeatable for one in commits)
+        lazy = self.durability == "turn" and all(one.repeatable for one in commits)
         return await self._writer.submit(prepare, synced=not lazy)
 
     async def load(self, run_id: str) -> Snapshot | None:
