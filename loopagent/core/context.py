@@ -59,7 +59,7 @@ class Latest:
     keys: tuple[str, ...]
 
 
-@value_object(frozen=True, slots=True)
+@value_object(frozen=True, slots=False)  # `changed` copies it
 class View:
     """Which messages are shown, and how; part of the state of a run."""
 

@@ -73,7 +73,7 @@ class Tx:
         state.shown_bytes += size
         if kind in SHRINK and size >= state.spec.context.stub_bytes:
             fresh = with_fresh(state.view.fresh, state.turn, state.messages, size)
-            state.view = replace(state.view, fresh=fresh)
+            state.view = changed(state.view, fresh=fresh)
 
     def carry(self, text: str) -> None:
         """Append what an earlier run had looked up; it becomes a stub sooner than results of this one."""
