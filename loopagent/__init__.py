@@ -7,6 +7,8 @@ from loopagent.attachments import Attachment
 from loopagent.clients import ToolAnswer
 from loopagent.core.action_spec import ActionRetry
 from loopagent.core.client_tool_spec import ClientToolSpec
+from loopagent.core.loop_fold import LoopFold, loop_state
+from loopagent.core.loop_view import Ask, Button, LoopState
 from loopagent.errors import ActionError, ConfigError, LoopAgentError, RequestError
 from loopagent.hooks import (
     HookAnswer,
@@ -31,12 +33,16 @@ __all__ = [
     "ActionRetry",
     "Agent",
     "App",
+    "Ask",
     "Attachment",
+    "Button",
     "ClientToolSpec",
     "ConfigError",
     "HookAnswer",
     "HookCall",
     "LoopAgentError",
+    "LoopFold",
+    "LoopState",
     "RequestError",
     "Result",
     "ToolAnswer",
@@ -50,6 +56,7 @@ __all__ = [
     "before_turn",
     "change_params",
     "deny",
+    "loop_state",
     "replace_result",
     "stop",
 ]

@@ -81,6 +81,18 @@ class Reading:
             async for event in following:
                 yield event
 
+    async def told_all(self, run_id: str, after: int) -> bool:
+        """Whether a run and all below it have ended, and a reader at this position has heard everything they told.
+
+        Raises:
+            RequestError: `unknown_run` (404).
+        """
+        run = await self.get(run_id)
+        known = await self.store.oldest_event(run_id) - 1 <= after <= run.seq
+        if not (run.state.ended and known) or await self.store.events(run_id, after=after, limit=1):
+            return False
+        return all(one.status != "running" for one in await self.store.tree(run_id))
+
     async def need_log(self, run_id: str) -> None:
         """Refuse what needs the whole log of a run if it is not kept any more.
 

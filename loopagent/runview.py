@@ -9,7 +9,7 @@ from loopagent.core import policy
 from loopagent.core.client_calls import requested
 from loopagent.core.control_state import RAISABLE
 from loopagent.core.lineage import children_of
-from loopagent.core.loop_state import LoopState
+from loopagent.core.loop_view import LoopState
 from loopagent.core.state import RunState
 
 

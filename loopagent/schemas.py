@@ -13,6 +13,7 @@ from loopagent.core.dialects import DIALECTS, generation_schema
 from loopagent.core.envelope import LoopAgentResponse
 from loopagent.core.facts import FACT_TYPES
 from loopagent.core.flavours import ACCEPTED, flavour
+from loopagent.core.loop_view import LoopState
 from loopagent.core.protocol.base import Wire
 from loopagent.core.steps import STEP_TYPES
 from loopagent.scenario_spec import ScenarioSpec
@@ -123,6 +124,11 @@ def event_schema() -> Schema:
     }
 
 
+def loop_state_schema() -> Schema:
+    """What a run is doing, as the server and `loop_state` tell it."""
+    return {"$schema": DRAFT, **LoopState.model_json_schema(by_alias=True, mode="serialization")}
+
+
 def agent_schema() -> Schema:
     """An agent file, for editors."""
     schema = AgentSpec.model_json_schema(by_alias=True)
@@ -189,6 +195,7 @@ def files() -> dict[str, Callable[[], Schema]]:
     return {
         "loop_agent_response.json": reply_schema,
         "event.json": event_schema,
+        "loop_state.json": loop_state_schema,
         "agent.json": agent_schema,
         "action.json": action_schema,
         "scenario.json": scenario_schema,

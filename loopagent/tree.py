@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.lineage import children_of
-from loopagent.core.loop_state import LoopState, ask_public, loop_state, open_requests, state_of_ask
+from loopagent.core.loop_state import parts_of
+from loopagent.core.loop_view import combine, open_asks
 from loopagent.errors import RequestError
 from loopagent.runview import RunView
 
@@ -29,11 +29,11 @@ async def view(run_id: str, store: Store, engine: Engine) -> RunView:
     snapshot = await store.load(run_id)
     if snapshot is None:
         raise _unknown(run_id)
-    states = await under_way(snapshot.state, store.load)
-    loop = tree_loop(states)
-    if loop.state == "running" and engine.streams(run_id):
-        loop = replace(loop, state="streaming")
-    return RunView(snapshot.state, snapshot.seq, loop, tree_asks(states))
+    parts = parts_of(await under_way(snapshot.state, store.load))
+    for part in parts.values():
+        part.streaming = engine.streams(part.run_id)
+    asks = [one.model_dump() for one in open_asks(run_id, parts)]
+    return RunView(snapshot.state, snapshot.seq, combine(run_id, parts), asks)
 
 
 async def tree(run_id: str, store: Store) -> list[RunRow]:
@@ -60,25 +60,6 @@ async def under_way(state: RunState, load: Load) -> list[RunState]:
         if child is not None:
             found += await under_way(child.state, load)
     return found
-
-
-def tree_asks(states: list[RunState]) -> list[dict[str, Any]]:
-    """Every open request of a tree, as a client draws it."""
-    return [ask_public(state, ask) for state in states for ask in open_requests(state)]
-
-
-def tree_loop(states: list[RunState]) -> LoopState:
-    """The loop state of the first run, which waits as soon as everything under way below it waits for people."""
-    first = states[0]
-    working = any(not one.on_hold and one.paused is None for one in states[1:])
-    if first.ended or not first.on_hold or first.waiting or working or first.paused is not None:
-        return loop_state(first)
-    asks = [(state, ask) for state in states for ask in open_requests(state)]
-    still = next((one for one in states if one.paused is not None), None)
-    if not asks:
-        return loop_state(first if still is None else still)
-    state, ask = asks[0]
-    return LoopState(state_of_ask(ask), None, ask_public(state, ask))
 
 
 def nested(rows: list[RunRow]) -> list[dict[str, Any]]:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from loopagent.core.effects import CallClientTool, CancelEffect, SetTimer, key_of
 from loopagent.core.facts_client import CallEnd, ClientToolCompleted, ClientToolRequested
+from loopagent.core.loop_view import BUTTONS
 from loopagent.core.outcome import Outcome
-from loopagent.core.people import request_id
+from loopagent.core.people import agents, request_id
 from loopagent.core.schema_check import schema_problems
 
 
@@ -54,6 +55,7 @@ def hand_over(tx: Tx, call: CallClientTool) -> None:
 def requested(state: RunState, call: CallClientTool) -> ClientToolRequested:
     """An open call as the client is told of it."""
     spec = state.spec.client_tool(call.tool)
+    primary, secondary = BUTTONS["client_tool"]
     return ClientToolRequested(
         call_id=call.id,
         request_id=request_id(state, call),
@@ -64,6 +66,9 @@ def requested(state: RunState, call: CallClientTool) -> ClientToolRequested:
         result_schema=spec.result if spec else None,
         timeout_ms=call.timeout_ms,
         expires_at=call.due,
+        agents=agents(state),
+        primary=primary.model_dump(),
+        secondary=secondary.model_dump(),
     )
 
 

@@ -21,7 +21,8 @@ from loopagent.core.facts import (
 from loopagent.core.facts_sub_agents import stopped
 from loopagent.core.hashing import json_hash
 from loopagent.core.hook_spec import at
-from loopagent.core.loop_state import GOES_ON, publish_state
+from loopagent.core.loop_state import publish_state
+from loopagent.core.loop_view import GOES_ON
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import request_id
 from loopagent.core.results import results_text

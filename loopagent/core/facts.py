@@ -298,7 +298,7 @@ class ActionRejected(FactData):
 
 
 class RequestCreated(FactData):
-    """Somebody is asked to decide or answer."""
+    """Somebody is asked to decide or answer; `primary`, `secondary`: the buttons, `{decision, label}`."""
 
     fact = "request.created"
     request_id: str
@@ -312,6 +312,8 @@ class RequestCreated(FactData):
     """Who asks: the agents from the root run to the one that asks."""
     revision: int = 1
     content_hash: str = ""
+    primary: dict[str, str] = {}
+    secondary: dict[str, str] = {}
 
 
 class RequestResolved(FactData):

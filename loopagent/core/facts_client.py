@@ -32,6 +32,11 @@ class ClientToolRequested(FactData):
     timeout_ms: int
     expires_at: float
     """When the wait is over, seconds since the epoch; a later answer is refused."""
+    agents: list[str] = Field(default_factory=list[str])
+    """Who asks: the agents from the root run to the one that asks."""
+    primary: dict[str, str] = Field(default_factory=dict[str, str])
+    """The button that comes first, `{decision, label}`."""
+    secondary: dict[str, str] = Field(default_factory=dict[str, str])
 
 
 class ClientToolCompleted(FactData):

@@ -15,6 +15,7 @@ from loopagent.core.effects import AskHuman, CallClientTool, RunAction, key_of
 from loopagent.core.facts import RequestCreated, RequestResolved
 from loopagent.core.forms import check_answers
 from loopagent.core.hashing import json_hash
+from loopagent.core.loop_view import BUTTONS
 from loopagent.core.params import check_params
 from loopagent.core.plan_card import read_decision
 from loopagent.core.problems import Problem
@@ -46,6 +47,7 @@ def agents(state: RunState) -> list[str]:
 def ask(tx: Tx, request: AskHuman, key: str) -> None:
     """Issue a request and tell the world."""
     tx.issue(request)
+    primary, secondary = BUTTONS[request.ask]
     created = RequestCreated(
         request_id=request_id(tx.state, request),
         kind=request.ask,
@@ -57,6 +59,8 @@ def ask(tx: Tx, request: AskHuman, key: str) -> None:
         agents=agents(tx.state),
         revision=request.revision,
         content_hash=request.content_hash,
+        primary=primary.model_dump(),
+        secondary=secondary.model_dump(),
     )
     tx.fact(created, "model" if request.ask in {"question", "plan"} else "policy", key=key)
 

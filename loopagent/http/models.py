@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue
 
 from loopagent.core.client_tool_spec import ClientToolSpec
+from loopagent.core.loop_view import Ask, Button, LoopState
 from loopagent.http.attachment_models import NewAttachment
 from loopagent.http.body import Body, View
 from loopagent.http.models_control import ForkView, LimitsView, PauseView
@@ -102,30 +103,6 @@ class ClientToolAnswer(Body):
     media: list[Medium] = []
 
 
-class Button(View):
-    """One thing that may be decided."""
-
-    decision: str
-    label: str
-
-
-class Ask(View):
-    """What may be decided, complete enough to draw its buttons."""
-
-    request_id: str | None = None
-    """The request to answer; null where a run stands still without one: then it is resumed, retried or raised."""
-    run_id: str
-    """The run that asks: the one looked at, or one below it."""
-    agents: list[str]
-    """Who asks: the agents from the root run to the one that asks."""
-    kind: str
-    title: str
-    primary: Button
-    secondary: Button
-    enabled: bool
-    expires_at: float | None = None
-
-
 class ClientCall(View):
     """An open call of a client tool, as its `client_tool.requested` event told of it."""
 
@@ -141,30 +118,16 @@ class ClientCall(View):
     timeout_ms: int
     expires_at: float
     """Seconds since the epoch; a later answer is refused."""
+    agents: list[str] = []
+    """Who asks: the agents from the root run to the one that asks."""
+    primary: Button
+    secondary: Button
 
 
 class ClientCalls(View):
     """The open calls of a run."""
 
     calls: list[ClientCall]
-
-
-class LoopStateView(View):
-    """What a run is doing."""
-
-    state: Literal[
-        "queued",
-        "running",
-        "streaming",
-        "interactive",
-        "followup",
-        "client_tool",
-        "idle",
-        "resumable",
-    ]
-    reason: str | None = None
-    """Why it is idle, or `paused`."""
-    ask: Ask | None = None
 
 
 class UsageView(View):
@@ -223,7 +186,7 @@ class RunDetail(View):
     """The user's conversation that the run continues."""
     model: str
     status: Literal["running", "completed", "failed", "cancelled"]
-    state: LoopStateView
+    state: LoopState
     turn: int
     payload: JsonValue = None
     message: str | None = None

@@ -11,9 +11,9 @@ from fastapi.responses import StreamingResponse
 from loopagent.app import App
 from loopagent.attachments import Attachment
 from loopagent.clients import fingerprint
+from loopagent.core.loop_view import LoopState
 from loopagent.http.models import (
     CancelRun,
-    LoopStateView,
     NewMessage,
     NewMode,
     NewRun,
@@ -147,7 +147,7 @@ async def delete_run(app: Host, run_id: RunId) -> None:
 
 
 @router.get("/runs/{run_id}/state", responses=responses(401, 404, 422, 503))
-async def run_state(app: Host, run_id: RunId) -> LoopStateView:
+async def run_state(app: Host, run_id: RunId) -> LoopState:
     """What a run is doing, and what may be done about it."""
     return run_detail(await app.get(run_id)).state
 
@@ -158,7 +158,11 @@ async def run_tree(app: Host, run_id: RunId) -> RunNode:
     return RunNode.model_validate(nested(await app.tree(run_id))[0])
 
 
-@router.get("/runs/{run_id}/events", responses=responses(401, 404, 410, 422, 503))
+@router.get(
+    "/runs/{run_id}/events",
+    response_model_exclude_none=True,  # as in the stream: what an event has not is left out
+    responses=responses(401, 404, 410, 422, 503),
+)
 async def list_events(
     app: Host,
     run_id: RunId,
@@ -184,6 +188,7 @@ async def list_events(
             "description": "The run's events.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         },
+        204: {"description": "The run has ended, and the position is behind its last event."},
         **responses(400, 401, 404, 422, 503),
     },
 )
@@ -192,10 +197,11 @@ async def follow_run(
     run_id: RunId,
     after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID", max_length=100)] = None,
-) -> StreamingResponse:
+) -> Response:
     """Follow a run: stored events after the position, then live ones, until the run ends."""
     start = position(last_event_id, after)
-    await app.get(run_id)
+    if await app.told_all(run_id, start):
+        return Response(status_code=204)
     return StreamingResponse(
         stream(app, run_id, start), media_type="text/event-stream", headers=HEADERS
     )

@@ -17,7 +17,7 @@ from loopagent.core.client_tool_spec import ClientToolSpec
 from loopagent.core.effects import CallClientTool, CancelEffect, SetTimer, StartRun
 from loopagent.core.events import Settled
 from loopagent.core.lineage import child_state
-from loopagent.core.loop_state import loop_state
+from loopagent.core.loop_state import own_state
 from loopagent.core.outcome import Outcome
 from loopagent.core.prompt import system_prompt, volatile_message
 from loopagent.core.state import RunState
@@ -80,6 +80,9 @@ def test_a_call_is_put_once_with_all_that_a_client_needs() -> None:
         "resultSchema": MAP.result,
         "timeoutMs": 5_000,
         "expiresAt": play.at + 5,
+        "agents": ["tester"],
+        "primary": {"decision": "result", "label": "Give the result"},
+        "secondary": {"decision": "error", "label": "Give an error"},
     }
     assert play.types.count("client_tool.requested") == 1
     assert {type(one) for one in play.effects} == {CallClientTool, SetTimer}
@@ -88,8 +91,8 @@ def test_a_call_is_put_once_with_all_that_a_client_needs() -> None:
 def test_the_run_only_waits_and_says_for_what() -> None:
     play = Play(spec()).reply(ask(to("Porto")))
     assert play.state.waiting
-    state = loop_state(play.state)
-    assert (state.state, state.ask) == (
+    state = own_state(play.state)
+    assert (state.state, state.public()["ask"]) == (
         "client_tool",
         {
             "requestId": "run_1:1:tool.0",

@@ -19,7 +19,7 @@ from loopagent.core.events import (
     Settled,
 )
 from loopagent.core.lineage import news
-from loopagent.core.loop_state import loop_state
+from loopagent.core.loop_state import own_state
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import read_answer
 from loopagent.core.state import dump_state, load_state
@@ -39,7 +39,7 @@ def give(play: Play, kind: Any, *args: Any) -> Play:
 def test_a_paused_run_takes_a_reply_in_and_begins_nothing() -> None:
     play = give(Play(), PauseRequested)
     assert play.types[-2:] == ["run.paused", "run.state"]
-    assert loop_state(play.state).public()["state"] == "resumable"
+    assert own_state(play.state).public()["state"] == "resumable"
     play.reply(act(("work", {"item": 1}), payloadChangeRequest={"newElements": {"n": 1}}))
     assert play.state.payload == {"n": 1}
     assert not play.state.pending
@@ -55,7 +55,7 @@ def test_a_paused_run_takes_a_reply_in_and_begins_nothing() -> None:
 def test_an_answer_to_a_paused_run_is_kept() -> None:
     play = Play().reply(act(("mail", {"item": 1})))
     give(play, PauseRequested)
-    assert loop_state(play.state).state == "resumable"
+    assert own_state(play.state).state == "resumable"
     play.answer("approve")
     assert play.last("request.resolved")["decision"] == "approve"
     assert not play.state.pending
@@ -235,7 +235,7 @@ def test_a_child_that_failed_is_its_parents_business() -> None:
     child = advance(child, Settled("1:model", Outcome.failed("overloaded", "no"), play.at)).state
     assert child.status == "failed"
     assert not advance(child, ResumeRequested(99.0)).changed
-    assert loop_state(child).ask is None
+    assert own_state(child).ask is None
 
 
 ASKS = {"limits": Limits(max_turns=1, when_reached="ask")}

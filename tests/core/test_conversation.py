@@ -13,7 +13,7 @@ from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.conversation import QUEUED, Said, history, newly_said
 from loopagent.core.effects import AwaitConversation, CallModel
 from loopagent.core.events import CancelRequested, Event, MessagePosted, Settled, Started
-from loopagent.core.loop_state import loop_state
+from loopagent.core.loop_state import own_state
 from loopagent.core.outcome import Outcome
 from loopagent.core.state import RunState, dump_state, load_state
 from loopagent.core.tokens import estimate_tokens
@@ -83,7 +83,7 @@ def test_a_run_that_waits_its_turn_does_nothing_until_it_is_let_in() -> None:
     waiting = advance(run(), Started("Plan a day.", 0.0, queued=True))
     state = waiting.state
     assert list(state.pending) == [QUEUED]
-    assert (state.messages, loop_state(state).state, state.resting) == (0, "queued", True)
+    assert (state.messages, own_state(state).state, state.resting) == (0, "queued", True)
     assert [one.type for one in waiting.facts] == ["run.created", "run.state"]
     again = load_state(dump_state(state), SPEC)
     assert again.pending[QUEUED] == AwaitConversation(QUEUED, "Plan a day.", "client", 86_400.0)

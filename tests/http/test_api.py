@@ -17,6 +17,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from loopagent import loop_state
 from tests.http.server import ROOT, SCRIPTS, make_project, serving
 
 
@@ -66,10 +67,17 @@ def read(
 def test_a_run_from_start_to_end(client: httpx2.Client) -> None:
     run = start(client, "looker")
     assert (run["status"], run["message"], run["payload"]) == ("completed", "Seen.", {"seen": 1})
-    assert run["state"] == {"state": "idle", "reason": "completed", "ask": None}
+    assert run["state"] == {
+        "state": "idle",
+        "reason": "completed",
+        "ask": None,
+        "primary": {"decision": "new_run", "label": "New run"},
+        "secondary": {"decision": "continue", "label": "Continue the conversation"},
+    }
     page = client.get(f"/runs/{run['id']}/events", params={"limit": 1000}).json()
     assert [one["seq"] for one in page["events"]] == list(range(1, run["seq"] + 1))
     assert page["events"][-1]["type"] == "run.completed"
+    assert loop_state(page["events"]).public() == run["state"]
     assert client.get(f"/runs/{run['id']}").json() == run
     assert client.get(f"/runs/{run['id']}/state").json()["state"] == "idle"
 

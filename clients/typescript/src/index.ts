@@ -1,0 +1,11 @@
+export { LoopAgent } from "./client.js";
+export type { Asked, Called, ClientOptions, NewRun } from "./client.js";
+export type { EventOf, EventType, Run, RunEvent, StreamEvent, StreamReset } from "./events.js";
+export { follow } from "./follow.js";
+export type { Connect, FollowOptions } from "./follow.js";
+export { LoopFold, loopState } from "./loopFold.js";
+export { ApiError } from "./problem.js";
+export { ReplyText } from "./reply.js";
+export { SseParser } from "./sse.js";
+export type { Message } from "./sse.js";
+export type * from "./wire.js";
