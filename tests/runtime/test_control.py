@@ -192,7 +192,8 @@ async def test_a_child_that_is_paused_alone_shows_in_its_parent(url: str) -> Non
         await until(lambda: gate.begun)
         await app.pause(child)
         view = await app.get(run.id)
-        assert (view.loop.state, (view.loop.ask or {})["runId"]) == ("resumable", child)
+        assert view.loop.ask is not None
+        assert (view.loop.state, view.loop.ask.run_id) == ("resumable", child)
         gate.open.set()
         await app.resume(run.id)
         view = await app.wait(run.id, timeout_seconds=20)
@@ -329,7 +330,8 @@ async def test_a_run_that_the_model_failed_is_tried_again(url: str) -> None:
         view = await app.wait(run.id, timeout_seconds=20)
         assert view.state.result is not None
         assert view.state.result.reason == "model"
-        assert (view.loop.ask or {})["primary"]["decision"] == "retry"
+        assert view.loop.ask is not None
+        assert view.loop.ask.primary.decision == "retry"
         down = False
         await app.resume(run.id, by="ann")
         view = await app.wait(run.id, timeout_seconds=20)
