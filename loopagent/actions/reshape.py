@@ -7,6 +7,7 @@ have a language of their own, in `core/expression.py`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import jmespath
@@ -14,6 +15,7 @@ from jmespath import functions
 from jmespath.exceptions import JMESPathError
 
 from loopagent.core.json_values import compact_json
+from loopagent.core.names import closest
 
 
 MAX_CHARS: Final = 4_000
@@ -54,6 +56,19 @@ class _Functions(functions.Functions):
 _OPTIONS: Final = jmespath.Options(custom_functions=_Functions())
 
 
+_KNOWN: Final = frozenset(_Functions.FUNCTION_TABLE)
+
+
+def _called(tree: Any) -> Iterator[str]:
+    """Names of the functions that a parsed expression calls."""
+    left = [tree]
+    while left:
+        one = left.pop()
+        if one.get("type") == "function_expression":
+            yield str(one["value"])
+        left += [child for child in one.get("children", ()) if isinstance(child, dict)]
+
+
 class Expression:
     """A compiled expression.
 
@@ -73,6 +88,11 @@ class Expression:
             raise ReshapeError(_complaint(text, error)) from error
         except RecursionError as error:
             raise ReshapeError("the expression is nested too deeply") from error
+        for name in _called(self._parsed.parsed):
+            if name not in _KNOWN:
+                near = closest(name, sorted(_KNOWN))
+                hint = f"; did you mean {' or '.join(near)}?" if near else ""
+                raise ReshapeError(f"there is no function {name!r}{hint}")
         self.text = text
 
     def __repr__(self) -> str:

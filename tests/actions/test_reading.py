@@ -132,6 +132,12 @@ WRONG = [
     ('"5xx"', '"9xx"', "29:22: retry.retryOn: '9xx' is none of timeout, connection", ""),
     ("status < `300`", "status < 300", "27:3: run.success:", "numbers stand in backticks"),
     (
+        "sum(body",
+        "summ(body",
+        "32:3: result.select: there is no function 'summ'; did you mean sum",
+        "",
+    ),
+    (
         '"{rows: body.rows,',
         '"{rows body.rows,',
         "32:3: result.select:",
@@ -330,6 +336,12 @@ def test_what_is_only_odd(old: str, new: str, part: str) -> None:
 )
 def test_anything_gets_a_complaint_and_no_crash(text: str) -> None:
     assert complaints(text)
+
+
+def test_a_long_chain_is_an_error_and_no_crash() -> None:
+    chain = Expression("|".join(["a"] * 1_900))
+    with pytest.raises(ReshapeError, match="goes too deep"):
+        chain.of({"a": 1})
 
 
 @given(st.text(max_size=60))
