@@ -15,6 +15,7 @@ from loopagent.app import App
 from loopagent.attachments import Attachment
 from loopagent.cli import control, decide, scenarios, tools
 from loopagent.cli.actions import actions
+from loopagent.cli.attach import read_files
 from loopagent.cli.conversations import conversations
 from loopagent.cli.memory import memory
 from loopagent.cli.session import Output, drive, payload_of, run_async, terminal_answerer
@@ -200,20 +201,7 @@ def _attached(project: Project, agent: str, files: list[Path]) -> list[Attachmen
     """Files for a run; none is read that could not be taken anyway."""
     known = project.agents.get(agent)
     most = (known.spec.limits if known else Limits()).max_attachment_bytes
-    found: list[Attachment] = []
-    for file in files:
-        try:
-            size = file.stat().st_size
-            if size > most:
-                message = (
-                    f"{file}: has {size} bytes; a run takes {most} (limits.maxAttachmentBytes)"
-                )
-                raise ConfigError(message)
-            found.append(Attachment(file.name, file.read_bytes()))
-        except OSError as error:
-            message = f"{file}: cannot be read: {error.strerror}"
-            raise ConfigError(message) from error
-    return found
+    return read_files(files, most)
 
 
 def _telemetry(settings: Settings) -> Telemetry:

@@ -49,6 +49,7 @@ from loopagent.core.effects import (
 from loopagent.core.events import (
     CancelRequested,
     Event,
+    FilesGiven,
     Forked,
     LimitsRaised,
     MessagePosted,
@@ -235,6 +236,15 @@ def _mode_changed(tx: Tx, event: ModeChanged) -> None:
         _interrupt(tx, "mode_changed")
 
 
+def _files_given(tx: Tx, event: FilesGiven) -> None:
+    tx.clock(event.at)
+    known = {one.artifact_id for one in tx.state.artifacts}
+    new = [one for one in event.files if one["artifactId"] not in known]
+    listed = ", ".join(f"{handle_of(tx, one)} ({one['name']})" for one in new)
+    if listed:
+        tx.notice(f"You were given files: {listed}. They are among your artifacts.")
+
+
 def _cancel_requested(tx: Tx, event: CancelRequested) -> None:
     tx.clock(event.at)
     if tx.state.farewell is not None:  # it ends anyway, and hooks have been told how
@@ -325,6 +335,7 @@ ABSORB: dict[type[Any], Callable[[Tx, Any], None]] = {
     MessagePosted: _message_posted,
     CancelRequested: _cancel_requested,
     ModeChanged: _mode_changed,
+    FilesGiven: _files_given,
     PauseRequested: _pause_requested,
     ResumeRequested: _resume_requested,
     LimitsRaised: _limits_raised,

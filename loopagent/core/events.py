@@ -150,6 +150,16 @@ class Forked:
     kind: Literal["forked"] = "forked"
 
 
+@dataclass(frozen=True, slots=True)
+class FilesGiven:
+    """Somebody gave the run files: `{artifactId, name, mediaType, bytes}` of each."""
+
+    files: tuple[dict[str, Any], ...]
+    at: float
+    by: str = "client"
+    kind: Literal["files_given"] = "files_given"
+
+
 Event: TypeAlias = (
     Started
     | Settled
@@ -161,6 +171,7 @@ Event: TypeAlias = (
     | ResumeRequested
     | LimitsRaised
     | Forked
+    | FilesGiven
 )
 
 

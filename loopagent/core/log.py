@@ -16,6 +16,7 @@ from pydantic_core import from_json, to_json
 from loopagent.core.events import (
     CancelRequested,
     Event,
+    FilesGiven,
     Forked,
     LimitsRaised,
     MessagePosted,
@@ -135,6 +136,7 @@ _EVENT_TYPES: dict[str, type[Any]] = {
     "message_posted": MessagePosted,
     "cancel_requested": CancelRequested,
     "mode_changed": ModeChanged,
+    "files_given": FilesGiven,
     "pause_requested": PauseRequested,
     "resume_requested": ResumeRequested,
     "limits_raised": LimitsRaised,

@@ -91,7 +91,8 @@ def create_api(
     problems.install(api)
     for routes in ROUTES:
         api.include_router(routes.router, prefix="/api/v1")
-    api.include_router(routes_runs.starting, prefix="/api/v1")
+    for routes_with_files in (routes_runs.starting, routes_artifacts.giving):
+        api.include_router(routes_with_files, prefix="/api/v1")
     api.include_router(routes_agents.health)
     api.include_router(routes_metrics.router)
     if pages:

@@ -38,3 +38,12 @@ class NewAttachment(Body):
             text = f"The data of attachment {self.name!r} is no base64."
             raise RequestError("invalid_attachments", text, errors=[detail]) from None
         return Attachment(self.name, content, self.media_type)
+
+
+class NewFiles(Body):
+    """Files for a run that has not ended."""
+
+    run_id: str = Field(min_length=1, max_length=200)
+    """The run."""
+    attachments: list[NewAttachment] = Field(default=[], max_length=1_000)
+    """The files; in a form they come as parts of this name."""

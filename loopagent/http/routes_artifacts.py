@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field
 
+from loopagent.core.state import Artifact
 from loopagent.errors import RequestError
+from loopagent.giving import give_files
+from loopagent.http.attachment_models import NewFiles
 from loopagent.http.body import View
 from loopagent.http.problems import responses
-from loopagent.http.routes_runs import Host, RunId
+from loopagent.http.routes_runs import Host, Key, RunId
+from loopagent.http.uploads import UploadRoute, form, uploaded
 
 
 router = APIRouter(tags=["artifacts"])
+giving = APIRouter(tags=["artifacts"], route_class=UploadRoute)
 Handle = Annotated[
     str, Path(max_length=100, description="Letters, such as A, or SHA-256 of the content.")
 ]
@@ -54,7 +60,27 @@ class ArtifactList(View):
 @router.get("/runs/{run_id}/artifacts", responses=responses(401, 404, 422, 503))
 async def list_artifacts(app: Host, run_id: RunId) -> ArtifactList:
     """List the stored results and files of a run, in the order in which it got to know them."""
-    view = await app.get(run_id)
+    return _listed((await app.get(run_id)).state.artifacts)
+
+
+@giving.post(
+    "/artifacts",
+    status_code=201,
+    responses=responses(400, 401, 404, 409, 413, 415, 422, 429, 503),
+    openapi_extra=form("runId"),
+)
+async def add_artifacts(
+    app: Host, request: Request, body: NewFiles, response: Response, key: Key = None
+) -> ArtifactList:
+    """Give files to a run that has not ended, as base64 or in a form; the model is told with its next prompt."""
+    del key  # honoured before the route, for every POST
+    files = [*(one.opened(at) for at, one in enumerate(body.attachments)), *uploaded(request)]
+    known = await give_files(app, body.run_id, files, by="human")
+    response.headers["Location"] = f"/api/v1/runs/{body.run_id}/artifacts"
+    return _listed(known)
+
+
+def _listed(artifacts: Iterable[Artifact]) -> ArtifactList:
     listed = [
         ArtifactView(
             handle=one.handle,
@@ -65,7 +91,7 @@ async def list_artifacts(app: Host, run_id: RunId) -> ArtifactList:
             media_type=one.media_type,
             size=one.chars,
         )
-        for one in view.state.artifacts
+        for one in artifacts
     ]
     return ArtifactList(artifacts=listed)
 

@@ -70,7 +70,7 @@ starting = APIRouter(tags=["runs"], route_class=UploadRoute)
     "/runs",
     status_code=201,
     responses=responses(400, 401, 404, 409, 413, 415, 422, 503),
-    openapi_extra=form(),
+    openapi_extra=form("agent", "message"),
 )
 async def create_run(
     app: Host,
@@ -93,7 +93,7 @@ async def create_run(
 
 @starting.post(
     "/runs/stream",
-    openapi_extra=form(),
+    openapi_extra=form("agent", "message"),
     response_class=StreamingResponse,
     responses={
         200: {

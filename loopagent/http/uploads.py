@@ -30,7 +30,7 @@ MAX_FIELDS: Final = 100
 MAX_FIELD_BYTES: Final = 4_000_000
 """Largest part that is no file."""
 TEXTS: Final = frozenset(
-    {"agent", "message", "model", "conversationId", "user", "tenant", "onBusy", "name"}
+    {"agent", "message", "model", "conversationId", "user", "tenant", "onBusy", "runId"}
 )
 """Fields that are taken as they are; every other one is JSON."""
 _SCOPE_KEY: Final = "loopagent.files"
@@ -60,15 +60,13 @@ class UploadRoute(APIRoute):
         return handler
 
 
-def form() -> dict[str, Any]:
-    """What OpenAPI has to say of a body that is also taken as a form."""
+def form(*required: str) -> dict[str, Any]:
+    """What OpenAPI has to say of a body that is also taken as a form, with these texts in it."""
     files = {"type": "array", "items": {"type": "string", "format": "binary"}}
-    properties: dict[str, Any] = {
-        "agent": {"type": "string", "minLength": 1},
-        "message": {"type": "string", "minLength": 1},
-        FILES: {**files, "description": "Files; the other fields are those of the JSON body."},
-    }
-    schema = {"type": "object", "properties": properties, "required": ["agent", "message"]}
+    texts = {name: {"type": "string", "minLength": 1} for name in required}
+    told = "Files; the other fields are those of the JSON body."
+    properties: dict[str, Any] = {**texts, FILES: {**files, "description": told}}
+    schema = {"type": "object", "properties": properties, "required": list(required)}
     return {"requestBody": {"content": {MULTIPART: {"schema": schema}}}}
 
 

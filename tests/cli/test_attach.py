@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from typer.testing import CliRunner
+
+from loopagent.cli.main import cli
+from loopagent.errors import LoopAgentError
 from tests.cli.test_cli import loopagent
 from tests.http.server import make_project
 
@@ -28,13 +32,13 @@ def test_files_are_attached_and_can_be_looked_into(tmp_path: Path) -> None:
     assert "Porto" in json.dumps(turn["prompt"])
     assert "notes.md" in json.dumps(turn["prompt"])
     assert turn["prompt"]["exact"] is True
-    shown = loopagent("runs", "turn", events[0]["runId"], "1", *place)
-    assert shown.returncode == 0, shown.stderr
-    assert "get_rows" in shown.stdout
-    assert "artifactToolCalls" in shown.stdout
-    missing = loopagent("runs", "turn", events[0]["runId"], "9", *place)
-    assert missing.returncode != 0
-    assert "9" in missing.stderr
+    runner = CliRunner()
+    shown = runner.invoke(cli, ["runs", "turn", events[0]["runId"], "1", *place])
+    assert shown.exit_code == 0, shown.output
+    assert "get_rows" in shown.output
+    assert "artifactToolCalls" in shown.output
+    missing = runner.invoke(cli, ["runs", "turn", events[0]["runId"], "9", *place])
+    assert isinstance(missing.exception, LoopAgentError | SystemExit)
 
 
 def test_a_file_that_cannot_be_taken_is_said_before_anything_starts(tmp_path: Path) -> None:

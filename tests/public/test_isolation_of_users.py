@@ -87,7 +87,8 @@ async def test_the_library_shows_nobody_what_is_another_user_s() -> None:
         await left_behind(app)
         [note] = (await app.memory.list(Viewer("ann")))[0]
         for user, tenant in PEOPLE:
-            viewer, whose = Viewer(user, tenant), {"user": user, "tenant": tenant}
+            viewer = Viewer(user, tenant)
+            whose: dict[str, Any] = {"user": user, "tenant": tenant}
             assert (await app.memory.list(viewer))[0] == []
             assert [one async for one in app.memory.export(viewer)] == []
             assert (await app.conversations.page(**whose))[0] == []

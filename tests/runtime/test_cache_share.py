@@ -87,7 +87,7 @@ async def test_with_mode_changes_answers_and_refused_calls() -> None:
         for _ in range(3):
             [request] = (await app.requests(run_id=view.id))[0]
             kind = request.body["kind"]
-            said = {"feedback": "Both."} if kind == "question" else {}
+            said: dict[str, Any] = {"feedback": "Both."} if kind == "question" else {}
             decision = "answer" if kind == "question" else "approve"
             await app.answer(request.id, decision=decision, **said)
             view = await app.wait(view.id)
