@@ -18,6 +18,7 @@ from loopagent.core.notes import Circle, Note, NoteFilter, NoteRules, Verdict
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, RunState
 from loopagent.core.values import value_object
+from loopagent.durability_port import Durability
 from loopagent.retention_port import RetentionStore
 from loopagent.trigger_port import TriggerStore
 
@@ -269,14 +270,8 @@ class NoteStore(Protocol):
         ...
 
 
-class Store(ConversationStore, NoteStore, RetentionStore, TriggerStore, Protocol):
+class Store(ConversationStore, Durability, NoteStore, RetentionStore, TriggerStore, Protocol):
     """Keeps runs. Every method is one transaction; all raise `StoreError` when the store itself fails."""
-
-    durability: Literal["effect", "turn"]
-    """Whether every commit is to survive a power cut, or all but those that are `repeatable`."""
-    hold_seconds: float
-    """How long a commit that only leads to calls that read may be kept back, to be stored with the next one of its
-    run; 0 for not at all."""
 
     async def open(self) -> None:
         """Make ready; creates what is missing and refuses data of a newer version (`CorruptError`)."""

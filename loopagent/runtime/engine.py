@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from loopagent.core.advance import advance
@@ -218,11 +217,10 @@ class Engine:
                 if attempt:
                     await self._take_up(live)
                 return
-            at = transition.state.clock
             commit = Commit(
                 transition.state,
                 live.version,
-                at,
+                transition.state.clock,
                 events,
                 transition.facts,
                 transition.messages,
@@ -255,15 +253,16 @@ class Engine:
 
     async def _record(self, live: Live, what: Any, data: dict[str, Any]) -> None:
         """Store something that happened; under the run's lock."""
-        event = Reported(what, data, self._clock())
-        await self._apply(live, lambda _: [event])
+        await self._happened(live, [Reported(what, data, self._clock())])
+
+    async def _happened(self, live: Live, events: Sequence[Event]) -> None:
+        await self._apply(live, lambda _: events)
 
     async def _look_again(self, live: Live) -> None:
         """Look at a run that somebody else moved on; what was kept back happens to it as it is now."""
-        held = live.take_held()
         await self.runs.reload(live)
-        for events in [one.events for one in held]:
-            await self._apply(live, partial(_these, events))
+        for one in live.take_held():
+            await self._happened(live, one.events)
 
     async def _store_held(self, live: Live) -> None:
         """Store what was kept back; never raises."""
@@ -399,9 +398,3 @@ class Engine:
                 await self.recover()
             except StoreError as error:
                 log.error("runs.not_swept", error)
-
-
-def _these(events: Sequence[Event], state: RunState) -> Sequence[Event]:
-    """What happened, whatever the run looks like by now."""
-    del state
-    return events

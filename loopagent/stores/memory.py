@@ -6,9 +6,10 @@ import hashlib
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from loopagent.core.state import Message
+from loopagent.durability_port import Durability
 from loopagent.ports import LogEntry, RequestRow, RunRow, Snapshot, StoredArtifact
 from loopagent.stores import records
 from loopagent.stores.memory_answers import MemoryAnswers
@@ -57,25 +58,15 @@ class _Request:
     row: RequestRow
 
 
-class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers):
+class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers, Durability):
     """Keeps runs as the objects they are; states are values, so none is copied.
 
     Args:
         keep_answers_seconds: How long answers under idempotency keys are kept.
-        durability: See `Store`; here it makes no difference.
-        hold_seconds: See `Store`; here it saves nothing.
     """
 
-    def __init__(
-        self,
-        *,
-        keep_answers_seconds: float = records.KEEP_ANSWERS_SECONDS,
-        durability: Literal["effect", "turn"] = "effect",
-        hold_seconds: float = 0.0,
-    ) -> None:
+    def __init__(self, *, keep_answers_seconds: float = records.KEEP_ANSWERS_SECONDS) -> None:
         super().__init__()
-        self.durability: Literal["effect", "turn"] = durability
-        self.hold_seconds = hold_seconds
         self._keep_answers_seconds = keep_answers_seconds
         self._runs: dict[str, _Run] = {}
         self._requests: dict[str, _Request] = {}
@@ -114,12 +105,10 @@ class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers):
         run = self._runs.get(commit.state.id)
         if run is None or run.version != commit.version:
             raise records.moved_on(commit.state.id, commit.version)
-        if not later:
-            return self._append(run, commit, records.request_changes(commit.facts))
-        commits = records.one_after_the_other((commit, *later))
+        commits = records.one_after_the_other((commit, *later)) if later else (commit,)
         changes = [records.request_changes(one.facts) for one in commits]
-        numbers = [self._append(run, *both) for both in zip(commits, changes, strict=True)]
-        return numbers[0]
+        first_seq, *_ = [self._append(run, *both) for both in zip(commits, changes, strict=True)]
+        return first_seq
 
     def _take_over(self, run: _Run, history: tuple[LogEntry, ...]) -> None:
         run.version = len(history)

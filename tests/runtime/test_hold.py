@@ -31,7 +31,8 @@ class Recorder(MemoryStore):
     """Remembers which commits came together, and fails when it is told to."""
 
     def __init__(self, hold_seconds: float = LONG_SECONDS) -> None:
-        super().__init__(hold_seconds=hold_seconds)
+        super().__init__()
+        self.hold_seconds = hold_seconds
         self.groups: list[list[str]] = []
         self.broken = False
 
@@ -167,7 +168,8 @@ def test_what_is_kept_is_the_same_whether_commits_wait_or_not(
     replies: list[dict[str, Any]],
 ) -> None:
     async def both() -> list[str]:
-        stores = [MemoryStore(), MemoryStore(hold_seconds=LONG_SECONDS)]
+        stores = [MemoryStore(), MemoryStore()]
+        stores[1].hold_seconds = LONG_SECONDS
         return [await kept(one, await play(one, [*replies, done()])) for one in stores]
 
     at_once, held = asyncio.run(both())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -20,7 +20,8 @@ class Recorder(MemoryStore):
     """Remembers what was committed."""
 
     def __init__(self) -> None:
-        super().__init__(durability="turn")
+        super().__init__()
+        self.durability: Literal["effect", "turn"] = "turn"
         self.commits: list[Commit] = []
 
     async def create(self, commit: Commit, *, metadata: dict[str, Any] | None = None) -> int:
