@@ -121,27 +121,34 @@ export class LoopFold {
     const first = this.#of(runId);
     [first.agents, first.child] = [[text(run, "agent")], (run["parentRunId"] ?? null) !== null];
     const word = text(state, "state");
-    stateTold(first, {}, { ...state, state: WAITING.has(word) ? "running" : word });
+    const still = this.#of((word === "resumable" && text(object(state, "ask"), "runId")) || runId);
+    stateTold(still, {}, { ...state, state: WAITING.has(word) ? "running" : word });
+    if (still !== first) first.calls.set(still.runId, still.runId);
     if (word === "idle") return;
     first.streaming = first.calling = word === "streaming";
-    this.#seedBelow(first, run, WAITING.has(word));
+    this.#seedBelow(first, run, word);
   }
 
   /** The open requests of the tree, and the children that ask nothing. */
-  #seedBelow(first: Heard, run: Loose, waits: boolean): void {
+  #seedBelow(first: Heard, run: Loose, word: string): void {
     for (const body of listed(run, "requests").filter(isObject)) {
       const asking = this.#of(text(body, "runId"));
       asking.put(body);
       if (asking === first) continue;
-      asking.word = "waiting";
+      if (!asking.lost) asking.word = "waiting";
       first.calls.set(asking.runId, asking.runId);
     }
     for (const child of listed(run, "children").map(String)) {
       const known = [...this.#parts.keys()].some((one) => one === child || one.startsWith(`${child}.`));
-      if (!known) first.calls.set(child, child);
+      if (known) continue;
+      first.calls.set(child, child);
+      if (word === "running" || word === "streaming") continue;
+      const one = this.#of(child); // all stand still, this one without a request
+      [one.word, one.lost] = ["resumable", true];
     }
     const below = [...first.calls.values()].map((one) => this.#parts.get(one));
-    if (waits && below.length === 0) first.word = "waiting";
-    else if (!waits && below.every(Boolean)) for (const one of below) if (one) one.heard = false;
+    if (WAITING.has(word) && below.length === 0) first.word = "waiting";
+    else if ((word === "running" || word === "streaming") && below.every(Boolean))
+      for (const one of below) if (one) one.heard = false;
   }
 }
