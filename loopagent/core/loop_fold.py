@@ -15,6 +15,7 @@ from loopagent.core.loop_view import Ask, LoopState, combine, open_asks
 
 _TAKES: Final = frozenset({"request.resolved", "run.message_queued"})
 """What a run says when it takes an answer; the `model` is that of the run above."""
+_GOING: Final = frozenset({"running", "streaming"})
 
 
 def loop_state(events: Iterable[Event], run_id: str | None = None) -> LoopState:
@@ -138,28 +139,36 @@ class LoopFold:
         first = self._of(run_id)
         first.agents, first.child = [text(run, "agent")], run.get("parentRunId") is not None
         word = text(state, "state")
+        still = self._of(
+            text(mapping(state, "ask"), "runId") or run_id if word == "resumable" else run_id
+        )
         told = {**state, "state": "running" if word in WAITING else word}
-        HANDLERS["run.state"](first, {}, told)
+        HANDLERS["run.state"](still, {}, told)
+        if still is not first:
+            first.calls[still.run_id] = still.run_id
         if word == "idle":
             return
         first.streaming = first.calling = word == "streaming"
-        self._seed_below(first, run, waits=word in WAITING)
+        self._seed_below(first, run, word)
         for one in self._parts.values():
             one.settle()
 
-    def _seed_below(self, first: Heard, run: Event, *, waits: bool) -> None:
+    def _seed_below(self, first: Heard, run: Event, word: str) -> None:
         """The open requests of the tree, and the children that ask nothing."""
         for body in listed(run, "requests"):
             asking = self._of(text(body, "runId"))
             asking.put(body)
             if asking is not first:
-                asking.word = "waiting"
+                asking.word = asking.word if asking.lost else "waiting"
                 first.calls[asking.run_id] = asking.run_id
-        for child in listed(run, "children"):
+        for child in map(str, listed(run, "children")):
             if not any(one == child or one.startswith(f"{child}.") for one in self._parts):
                 first.calls[child] = child
-        if waits and not first.calls:
+                if word not in _GOING:  # all stand still, this one without a request
+                    still = self._of(child)
+                    still.word, still.lost = "resumable", True
+        if word in WAITING and not first.calls:
             first.word = "waiting"
-        elif not waits and all(one in self._parts for one in first.calls.values()):
+        elif word in _GOING and all(one in self._parts for one in first.calls.values()):
             for one in first.calls.values():  # something goes on: an answer is on its way
                 self._parts[one].heard = False
