@@ -19,7 +19,16 @@ from loopagent.core.effects import (
     SetTimer,
     StartRun,
 )
-from loopagent.core.events import CancelRequested, Event, MessagePosted, Reported, Settled, Started
+from loopagent.core.events import (
+    CancelRequested,
+    Event,
+    MessagePosted,
+    PauseRequested,
+    Reported,
+    ResumeRequested,
+    Settled,
+    Started,
+)
 from loopagent.core.facts import public_event
 from loopagent.core.lineage import child_state, children_of, news
 from loopagent.core.loop_fold import LoopFold, loop_state
@@ -120,6 +129,11 @@ class Tree:
     def step(self) -> bool:
         """One thing happens; False when nothing can."""
         self.at += 1
+        if self.data.draw(st.integers(0, 9)) == 0:
+            state = self.data.draw(st.sampled_from([*self.states.values()]))
+            stands = state.paused is not None or state.ended
+            self.give(state, (ResumeRequested if stands else PauseRequested)(self.at, by="ann"))
+            return True
         choices = self.choices()
         if not choices:
             return False

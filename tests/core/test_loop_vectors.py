@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema_rs
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from loopagent import LoopFold, loop_state
 from loopagent.core.facts import FACT_TYPES
 from loopagent.core.loop_heard import HANDLERS
-from loopagent.core.loop_view import OFFERS, STATE_OF_ASK
+from loopagent.core.loop_view import OFFERS, STATE_OF_ASK, State
 from loopagent.schemas import event_schema
 
 
@@ -64,3 +66,33 @@ def test_the_events_of_the_vectors_are_events() -> None:
         for event in row["events"]:
             if event.get("type") in FACT_TYPES and not row.get("odd"):
                 schema.validate(event)
+
+
+KEYS = sorted(
+    {"runId", "rootRunId", "parentRunId", "seq", "turn", "callId", "requestId", "attempt", "field"}
+    | {"state", "ask", "agents", "fields", "requests", "children", "id", "status", "kind", "reason"}
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-1, 3)
+    | st.sampled_from(["", "r", "r.1.sub.0", "idle"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)
+    ),
+    max_leaves=12,
+)
+ODD = st.fixed_dictionaries(
+    {"type": st.sampled_from([*HANDLERS, "run.created", "stream.reset"])},
+    optional={"data": VALUES, "run": VALUES, "after": VALUES, "runId": VALUES, "seq": VALUES},
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(ODD, max_size=8), VALUES)
+def test_whatever_events_hold_nothing_is_raised(events: list[dict[str, Any]], run: Any) -> None:
+    fold = LoopFold.of_run(run) if isinstance(run, dict) else LoopFold()
+    for event in events:
+        fold.add(event)
+    assert fold.state.public()["state"] in set(get_args(State))
+    assert isinstance(fold.asks, list)
