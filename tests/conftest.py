@@ -11,10 +11,13 @@ import ipaddress
 import os
 import sys
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.postgres import PostgresServer
 
 
 settings.register_profile(
@@ -83,3 +86,23 @@ def blocked() -> Iterator[list[str]]:
 def anyio_backend() -> str:
     """Async tests run on asyncio, the only loop the runtime supports."""
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL server for this process of the test run; only tests that ask for it start it."""
+    server = PostgresServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+_numbers = count(1)
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> str:
+    """The URL of a store with a schema of its own."""
+    return postgres_server.url(schema=f"test_{next(_numbers)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import parse_qsl
@@ -28,25 +29,23 @@ def open_store(url: str) -> Store:
     Args:
         url: `sqlite:///relative.db`, `sqlite:////absolute.db` (options: `?synchronous=NORMAL`,
             `&durability=turn`, `&hold_seconds=0.02`, `&busy_timeout_seconds=30`, `&inline_seconds=0`,
-            `&max_bytes=…`), `sqlite://` or `memory://` for a store that ends with the process, or a scheme of an
-            installed plugin.
+            `&max_bytes=…`), `sqlite://` or `memory://` for a store that ends with the process, 
+            `postgresql://user:password@host/database` (options: see `PostgresStore`), or a scheme of an installed plugin.
 
     Raises:
         ConfigError: The URL names no store that is available.
     """
     scheme, separator, rest = url.partition("://")
+    if separator and scheme in ("postgresql", "postgres"):
+        return _postgres(url)
     if separator and scheme in _BUILT_IN:
         return _BUILT_IN[scheme](rest)
     for plugin in entry_points(group=ENTRY_POINTS, name=scheme) if separator else ():
         return cast("Callable[[str], Store]", plugin.load())(url)
-    if scheme in ("postgres", "postgresql"):
-        raise ConfigError(
-            "A PostgreSQL store is not available in this version: use sqlite:///runs.db."
-        )
     # The URL itself may hold a password, so it is not repeated.
     named = f"store scheme {scheme!r}" if separator else "store without a scheme"
     raise ConfigError(
-        f"Unknown {named}: use sqlite:///runs.db, sqlite:////srv/runs.db or memory://."
+        f"Unknown {named}: use sqlite:///runs.db, sqlite:////srv/runs.db, postgresql://… or memory://."
     )
 
 
@@ -54,6 +53,18 @@ def _memory(rest: str) -> Store:
     if rest:
         raise ConfigError("memory:// takes no path: its runs end with the process.")
     return MemoryStore()
+
+
+def _postgres(url: str) -> Store:
+    try:
+        found = import_module("loopagent.stores.postgres")
+    except ModuleNotFoundError as error:
+        if error.name not in ("asyncpg", None):
+            raise
+        raise ConfigError(
+            "A PostgreSQL store needs a driver that is not installed: pip install 'loopagent[postgres]'."
+        ) from error
+    return cast("Store", found.PostgresStore(url))
 
 
 def _sqlite(rest: str) -> Store:

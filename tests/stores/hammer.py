@@ -1,4 +1,4 @@
-"""Another process at work on a database: `python hammer.py FILE RUN COMMITS`.
+"""Another process at work on a database: `python hammer.py FILE-OR-URL RUN COMMITS`.
 
 Creates the run where it is missing, then commits turns against whatever version it finds, and prints each version
 that it was told is committed.
@@ -8,12 +8,13 @@ import asyncio
 import sys
 
 from loopagent.errors import ConflictError
-from loopagent.stores import SqliteStore
+from loopagent.ports import Store
+from loopagent.stores import open_store
 from loopagent.testing.store_samples import SampleRun
 
 
 async def hammer(path: str, run_id: str, commits: int) -> None:
-    store = SqliteStore(path)
+    store = open_store(path if "://" in path else f"sqlite:///{path}")
     await store.open()
     run = SampleRun(run_id)
     try:
@@ -28,7 +29,7 @@ async def hammer(path: str, run_id: str, commits: int) -> None:
     await store.aclose()
 
 
-async def commit(store: SqliteStore, run: SampleRun) -> bool:
+async def commit(store: Store, run: SampleRun) -> bool:
     try:
         await store.commit(run.turn())
     except ConflictError:
@@ -36,7 +37,7 @@ async def commit(store: SqliteStore, run: SampleRun) -> bool:
     return True
 
 
-async def reload(store: SqliteStore, run: SampleRun) -> None:
+async def reload(store: Store, run: SampleRun) -> None:
     snapshot = await store.load(run.id)
     assert snapshot is not None
     run.state, run.version = snapshot.state, snapshot.version

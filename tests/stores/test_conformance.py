@@ -2,7 +2,7 @@
 
 import pytest
 
-from loopagent.stores import MemoryStore, SqliteStore
+from loopagent.stores import MemoryStore, SqliteStore, open_store
 from loopagent.testing.store_conformance import CHECKS, Check
 
 
@@ -18,6 +18,16 @@ async def test_memory(check: Check):
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 async def test_sqlite(check: Check, inline_seconds: float, tmp_path):
     store = SqliteStore(tmp_path / "runs.db", synchronous="NORMAL", inline_seconds=inline_seconds)
+    await store.open()
+    try:
+        await check(store)
+    finally:
+        await store.aclose()
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+async def test_postgres(check: Check, postgres_url):
+    store = open_store(postgres_url)
     await store.open()
     try:
         await check(store)

@@ -1,5 +1,7 @@
 """A store by its URL."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,8 +40,8 @@ def test_options():
 @pytest.mark.parametrize(
     ("url", "remedy"),
     [
-        ("postgresql://user:hunter2@host/db", "not available in this version"),
-        ("postgres://user:hunter2@host/db", "not available in this version"),
+        ("postgresql://user:hunter2@host/db?schema=A", "lower-case"),
+        ("postgres://user:hunter2@host/db?connections=few", "few"),
         ("mongodb://user:hunter2@host/db", "sqlite:///runs.db"),
         ("runs.db", "sqlite:///runs.db"),
         ("", "sqlite:///runs.db"),
@@ -58,6 +60,31 @@ def test_what_names_no_store_is_refused_without_repeating_a_password(url, remedy
         open_store(url)
     assert remedy in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_postgres(scheme):
+    store = open_store(f"{scheme}://user:hunter2@host/db?schema=team_a")
+    assert type(store).__name__ == "PostgresStore"
+
+
+def test_without_the_driver_the_extra_is_named():
+    """In a fresh process that cannot import it."""
+    script = """
+import sys
+sys.modules["asyncpg"] = None
+from loopagent.errors import ConfigError
+from loopagent.stores import open_store
+try:
+    open_store("postgresql://user:hunter2@host/db")
+except ConfigError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "pip install 'loopagent[postgres]'" in done.stdout
+    assert "hunter2" not in done.stdout
 
 
 def test_a_plugin_gives_a_scheme(tmp_path, monkeypatch):

@@ -81,6 +81,7 @@ def test_every_import_is_declared() -> None:
     known = (
         declared()
         | declared("cost")
+        | declared("postgres")
         | declared("otel")
         | {part for part, whole in COMES_WITH.items() if whole in declared() | declared("otel")}
     )
@@ -97,6 +98,7 @@ def test_tests_use_only_what_dev_declares() -> None:
         | declared("cost")
         | declared("files")
         | declared("otel")
+        | declared("postgres")
         | declared("dev")
         | set(COMES_WITH)
         | {"packaging"}
@@ -107,7 +109,7 @@ def test_tests_use_only_what_dev_declares() -> None:
 def test_every_range_has_both_ends() -> None:
     open_ended = [
         str(one)
-        for extra in (None, "cost", "files", "otel", "dev")
+        for extra in (None, "cost", "files", "otel", "postgres", "dev")
         for one in requirements(extra)
         if one.name != "loopagent" and not re.search(r">=.*<|<.*>=", str(one.specifier))
     ]
@@ -119,7 +121,7 @@ def test_a_plain_install_stays_small() -> None:
 
 
 def test_the_lock_fits_the_declaration() -> None:
-    for extra in (None, "cost", "files", "otel", "dev"):
+    for extra in (None, "cost", "files", "otel", "postgres", "dev"):
         for one in requirements(extra):
             if one.name != "loopagent":
                 assert LOCKED[canonicalize_name(one.name)]["version"] in one.specifier

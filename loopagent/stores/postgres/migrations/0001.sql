@@ -1,0 +1,143 @@
+-- Rows name each other by small numbers; the long ids of runs and requests stand in one place each.
+
+CREATE TABLE spec (
+  key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  hash text NOT NULL UNIQUE,
+  body text NOT NULL
+);
+
+-- `person` is the user whose conversation it is; `last` is the number of the last message, never given again.
+CREATE TABLE conversation (
+  key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  person text NOT NULL,
+  id text NOT NULL,
+  title text NOT NULL,
+  created_at double precision NOT NULL,
+  updated_at double precision NOT NULL,
+  last integer NOT NULL,
+  UNIQUE (person, id)
+);
+
+-- `root` is null for a run that is a root; `seq` counts the public events of a root's whole tree.
+-- `due` is when a worker has something to do for it, in seconds since the epoch (0: at once), or null.
+-- Room is left on each page, so that a commit needs no new index entries.
+CREATE TABLE run (
+  key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text NOT NULL UNIQUE,
+  root bigint,
+  parent bigint,
+  spec bigint NOT NULL REFERENCES spec,
+  agent text NOT NULL,
+  status text NOT NULL,
+  due double precision,
+  version integer NOT NULL,
+  seq bigint NOT NULL,
+  shown text NOT NULL,
+  turn integer NOT NULL,
+  created_at double precision NOT NULL,
+  updated_at double precision NOT NULL,
+  owner text,
+  leased_until double precision,
+  conversation bigint REFERENCES conversation,
+  title text NOT NULL,
+  metadata text,
+  state bytea NOT NULL
+) WITH (fillfactor = 50);
+CREATE INDEX run_agent ON run (agent, key);
+CREATE INDEX run_status ON run (status, key);
+CREATE INDEX run_root ON run (root) WHERE root IS NOT NULL;
+CREATE INDEX run_due ON run (due) WHERE due IS NOT NULL;
+CREATE INDEX run_conversation ON run (conversation) WHERE conversation IS NOT NULL;
+CREATE INDEX run_in_line ON run (key) WHERE shown = 'queued';
+
+-- One row a transaction. `root` is the run at the top of the tree, whose numbers the events have.
+CREATE TABLE log (
+  run bigint NOT NULL,
+  version integer NOT NULL,
+  root bigint NOT NULL,
+  first_seq bigint NOT NULL,
+  last_seq bigint NOT NULL,
+  first_message integer NOT NULL,
+  messages integer NOT NULL,
+  body bytea NOT NULL,
+  PRIMARY KEY (run, version)
+);
+ALTER TABLE log ALTER COLUMN body SET STORAGE EXTERNAL;
+CREATE INDEX log_events ON log (root, last_seq) WHERE last_seq >= first_seq;
+
+CREATE TABLE said (
+  conversation bigint NOT NULL,
+  sequence integer NOT NULL,
+  run bigint NOT NULL,
+  role text NOT NULL,
+  at double precision NOT NULL,
+  body bytea NOT NULL,
+  PRIMARY KEY (conversation, sequence)
+);
+CREATE INDEX said_run ON said (run);
+
+-- Results of the open step that its snapshot does not carry; `first` is the place of a part's first result.
+CREATE TABLE outcome (
+  run bigint NOT NULL,
+  first integer NOT NULL,
+  body bytea NOT NULL,
+  PRIMARY KEY (run, first)
+);
+
+CREATE TABLE request (
+  key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text NOT NULL UNIQUE,
+  run bigint NOT NULL,
+  status text NOT NULL,
+  created_at double precision NOT NULL,
+  resolved_at double precision,
+  body text NOT NULL,
+  resolution text
+);
+CREATE INDEX request_run ON request (run);
+CREATE INDEX request_open ON request (key) WHERE status = 'open';
+
+CREATE TABLE content (
+  hash text PRIMARY KEY,
+  body bytea NOT NULL
+);
+
+CREATE TABLE artifact (
+  run bigint NOT NULL REFERENCES run,
+  hash text NOT NULL REFERENCES content,
+  media_type text NOT NULL,
+  PRIMARY KEY (run, hash)
+);
+CREATE INDEX artifact_hash ON artifact (hash);
+
+CREATE TABLE answer (
+  name text PRIMARY KEY,
+  at double precision NOT NULL,
+  fingerprint text NOT NULL,
+  status integer NOT NULL,
+  headers text NOT NULL,
+  body text NOT NULL
+);
+CREATE INDEX answer_at ON answer (at);
+
+-- `folded` is the text without case, accents and punctuation; `body` is the whole note as JSON. `words` are those of
+-- the text, and one that stands for who may find the note, so that the notes of others are not even looked at.
+CREATE TABLE note (
+  key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text NOT NULL UNIQUE,
+  tenant text NOT NULL,
+  agent text NOT NULL,
+  person text NOT NULL,
+  scope text NOT NULL,
+  type text NOT NULL,
+  status text NOT NULL,
+  run text NOT NULL,
+  expires_at double precision,
+  folded text NOT NULL,
+  body text NOT NULL,
+  words tsvector NOT NULL
+);
+CREATE INDEX note_place ON note (tenant, agent, person);
+CREATE INDEX note_run ON note (run);
+CREATE INDEX note_expires ON note (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX note_words ON note USING gin (words);

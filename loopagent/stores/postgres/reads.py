@@ -1,0 +1,292 @@
+"""Everything that is read from the database. Each function is one statement, so it sees one moment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.log import decode
+from loopagent.core.state import Message, load_state
+from loopagent.ports import (
+    LogEntry,
+    RememberedAnswer,
+    RequestRow,
+    RunRow,
+    Snapshot,
+    StoredArtifact,
+)
+from loopagent.stores import records
+from loopagent.stores.postgres.conversations import HEADS
+from loopagent.stores.postgres.statements import where
+from loopagent.stores.written import read_state
+
+
+Db: TypeAlias = Any
+KEPT_SPECS = 256
+"""Definitions kept parsed; thousands of runs share a few."""
+NO_NUMBER = 2**31 - 1
+NO_SEQ = 2**63 - 1
+
+
+class Specs:
+    """Pinned definitions by key, parsed once.
+
+    Args:
+        keep: How many are kept.
+    """
+
+    def __init__(self, keep: int = KEPT_SPECS) -> None:
+        self._keep = keep
+        self._kept: dict[int, AgentSpec] = {}
+
+    def known(self, key: int) -> AgentSpec | None:
+        """The definition of this key, if it was read before."""
+        return self._kept.get(key)
+
+    def read(self, key: int, body: str) -> AgentSpec:
+        """Parse a definition and keep it."""
+        spec = AgentSpec.model_validate_json(body)
+        if len(self._kept) >= self._keep:
+            self._kept.clear()
+        self._kept[key] = spec
+        return spec
+
+
+async def load(db: Db, run_id: str, specs: Specs) -> Snapshot | None:
+    """The run as last committed."""
+    found = await db.fetchrow(
+        """
+        SELECT run.spec, run.state, run.version, coalesce(root.seq, run.seq) AS seq,
+               ARRAY (SELECT body FROM outcome WHERE outcome.run = run.key ORDER BY first) AS spilled
+        FROM run LEFT JOIN run AS root ON root.key = run.root WHERE run.id = $1
+        """,
+        run_id,
+    )
+    if found is None:
+        return None
+    key = found["spec"]
+    text = ""
+    if specs.known(key) is None:
+        text = await db.fetchval("SELECT body FROM spec WHERE key = $1", key)
+    state = read_state(
+        run_id,
+        lambda: load_state(
+            found["state"], specs.known(key) or specs.read(key, text), found["spilled"]
+        ),
+    )
+    return Snapshot(state, found["version"], found["seq"])
+
+
+# ---------------------------------------------------------------------- log
+
+
+async def transcript(db: Db, run_id: str, first: int, last: int | None) -> list[Message]:
+    """Messages by their numbers."""
+    most = NO_NUMBER if last is None else min(last, NO_NUMBER)
+    found = await db.fetch(
+        """
+        SELECT log.body FROM run JOIN log ON log.run = run.key
+        WHERE run.id = $1 AND log.first_message <= $3
+        AND log.first_message + log.messages > $2 ORDER BY log.version
+        """,
+        run_id,
+        min(max(first, 0), NO_NUMBER),
+        max(most, 0),
+    )
+    return [
+        message
+        for (body,) in found
+        for message in decode(body).messages
+        if first <= message.number <= most
+    ]
+
+
+async def log(db: Db, run_id: str) -> list[LogEntry]:
+    """Everything committed for a run."""
+    found = await db.fetch(
+        """
+        SELECT log.version, log.first_seq, log.body FROM run JOIN log ON log.run = run.key
+        WHERE run.id = $1 ORDER BY log.version
+        """,
+        run_id,
+    )
+    return [_entry(*one) for one in found]
+
+
+def _entry(version: int, first_seq: int, body: bytes) -> LogEntry:
+    entry = decode(body)
+    return LogEntry(version, first_seq, entry.at, entry.events, entry.facts, entry.messages)
+
+
+async def events(db: Db, run_id: str, after: int, limit: int) -> list[dict[str, Any]]:
+    """Public events of a run, or of the whole tree of a root. Each entry that is read holds one at least."""
+    found = await db.fetch(
+        """
+        SELECT log.version, log.first_seq, log.body, run.id, root.id, parent.id
+        FROM run AS wanted
+        JOIN log ON log.root = coalesce(wanted.root, wanted.key)
+          AND (wanted.root IS NULL OR log.run = wanted.key)
+        JOIN run ON run.key = log.run JOIN run AS root ON root.key = log.root
+        LEFT JOIN run AS parent ON parent.key = run.parent
+        WHERE wanted.id = $1 AND log.last_seq >= log.first_seq AND log.last_seq > $2
+        ORDER BY log.last_seq LIMIT $3
+        """,
+        run_id,
+        min(max(after, -1), NO_SEQ),
+        min(max(limit, 0), NO_NUMBER),
+    )
+    made: list[dict[str, Any]] = []
+    for version, first_seq, body, name, root_id, parent_id in found:
+        made += records.public_events(
+            _entry(version, first_seq, body),
+            after=after,
+            run_id=name,
+            root_id=root_id,
+            parent_id=parent_id,
+        )
+        if len(made) >= limit:
+            break
+    return made[: max(limit, 0)]
+
+
+# ---------------------------------------------------------------------- lists
+
+
+_RUN = """
+SELECT run.key, run.id, run.agent, run.status, run.shown, run.turn, run.title, run.created_at,
+       run.updated_at, run.metadata, parent.id AS parent_id
+FROM run LEFT JOIN run AS parent ON parent.key = run.parent
+"""
+
+
+async def runs(
+    db: Db, wanted: Mapping[str, str | None], before: int | None, size: int, roots: bool
+) -> tuple[list[RunRow], str | None]:
+    """A page of runs, newest first; `wanted` are the values of columns."""
+    fixed = ("run.root IS NULL",) if roots else ()
+    named = {f"run.{name} = @": one for name, one in wanted.items()}
+    conditions, values = where({**named, "run.key < @": before}, *fixed)
+    found = await db.fetch(f"{_RUN} {conditions} ORDER BY run.key DESC LIMIT {size + 1}", *values)
+    return [_row(one) for one in found[:size]], _next("runs", found, size)
+
+
+async def tree(db: Db, run_id: str) -> list[RunRow]:
+    """A root run and every run below it, in the order they were made."""
+    found = await db.fetch(
+        f"{_RUN} WHERE run.id = $1 OR run.root = (SELECT key FROM run WHERE id = $1) ORDER BY run.key",
+        run_id,
+    )
+    return [_row(one) for one in found]
+
+
+def _row(found: Any) -> RunRow:
+    return RunRow(
+        id=found["id"],
+        agent=found["agent"],
+        status=found["status"],
+        state=found["shown"],
+        turn=found["turn"],
+        title=found["title"],
+        created_at=found["created_at"],
+        updated_at=found["updated_at"],
+        metadata=_json(found["metadata"]),
+        parent_id=found["parent_id"],
+    )
+
+
+_REQUEST = """
+SELECT request.key, request.id, run.id AS run_id, run.agent, request.status, request.created_at,
+       request.body, request.resolved_at, request.resolution
+FROM request JOIN run ON run.key = request.run
+"""
+
+
+async def requests(
+    db: Db, status: str | None, run_id: str | None, behind: int | None, size: int
+) -> tuple[list[RequestRow], str | None]:
+    """A page of requests to people, oldest first."""
+    # Named outright where it can be, because a partial index does not serve a placeholder.
+    fixed = ("request.status = 'open'",) if status == "open" else ()
+    other = None if status == "open" else status
+    conditions, values = where(
+        {"request.status = @": other, "run.id = @": run_id, "request.key > @": behind}, *fixed
+    )
+    found = await db.fetch(
+        f"{_REQUEST} {conditions} ORDER BY request.key LIMIT {size + 1}", *values
+    )
+    return [_request(one) for one in found[:size]], _next("requests", found, size)
+
+
+async def request(db: Db, request_id: str) -> RequestRow | None:
+    """One request."""
+    found = await db.fetchrow(f"{_REQUEST} WHERE request.id = $1", request_id)
+    return None if found is None else _request(found)
+
+
+def _request(found: Any) -> RequestRow:
+    resolution = found["resolution"]
+    return RequestRow(
+        id=found["id"],
+        run_id=found["run_id"],
+        agent=found["agent"],
+        status=found["status"],
+        created_at=found["created_at"],
+        body=_json(found["body"]),
+        resolved_at=found["resolved_at"],
+        resolution=_json(resolution) if resolution else None,
+    )
+
+
+def _json(text: str | None) -> dict[str, Any]:
+    """A stored JSON object; null is an empty one."""
+    found: dict[str, Any] = json.loads(text) if text else {}
+    return found
+
+
+def _next(name: str, found: list[Any], size: int) -> str | None:
+    """The cursor behind a page, when one more row was found than fits."""
+    return records.encode_cursor(name, found[size - 1]["key"]) if len(found) > size else None
+
+
+async def unfinished(db: Db) -> list[str]:
+    """Ids of runs with work to do, oldest first."""
+    found = await db.fetch(
+        f"SELECT id, key FROM run WHERE due IS NOT NULL UNION {HEADS} ORDER BY key"
+    )
+    return [one["id"] for one in found]
+
+
+# ---------------------------------------------------------------------- one value
+
+
+async def owner(db: Db, run_id: str) -> str | None:
+    """Who holds a run's lease."""
+    found: str | None = await db.fetchval("SELECT owner FROM run WHERE id = $1", run_id)
+    return found
+
+
+async def artifact(db: Db, run_id: str, artifact_id: str) -> StoredArtifact | None:
+    """A text of this run."""
+    found = await db.fetchrow(
+        """
+        SELECT content.hash, artifact.media_type, length(content.body), content.body
+        FROM run JOIN artifact ON artifact.run = run.key
+        JOIN content ON content.hash = artifact.hash
+        WHERE run.id = $1 AND content.hash = $2
+        """,
+        run_id,
+        artifact_id,
+    )
+    return None if found is None else StoredArtifact(*found)
+
+
+async def answer(db: Db, key: str) -> RememberedAnswer | None:
+    """The answer kept under an idempotency key."""
+    found = await db.fetchrow(
+        "SELECT fingerprint, status, body, headers FROM answer WHERE name = $1", key
+    )
+    if found is None:
+        return None
+    return RememberedAnswer(found[0], found[1], found[2], _json(found[3]))

@@ -1,0 +1,243 @@
+"""The store in a PostgreSQL database: many processes share it, and each commit is one trip to the server."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from loopagent.stores import records, written
+from loopagent.stores.postgres import conversations, reads, tables, writes
+from loopagent.stores.postgres.address import Address, parse
+from loopagent.stores.postgres.connections import Connections
+from loopagent.stores.postgres.faults import NoSuchTextError
+from loopagent.stores.postgres.note_methods import PostgresNotes
+
+
+if TYPE_CHECKING:
+    from loopagent.conversation_port import ConversationRow
+    from loopagent.core.conversation import Said
+    from loopagent.core.state import Message
+    from loopagent.ports import (
+        Commit,
+        LogEntry,
+        RememberedAnswer,
+        RequestRow,
+        RunRow,
+        Snapshot,
+        StoredArtifact,
+    )
+    from loopagent.stores.postgres.connections import Db, Work
+
+T = TypeVar("T")
+
+
+class PostgresStore(PostgresNotes):
+    """Keeps runs in a schema of a PostgreSQL database that many processes share.
+
+    A server that is away is waited for: what was asked meanwhile is done when it is back.
+
+    Args:
+        address: The database, or its URL: `postgresql://user:password@host/database`, with the options
+            `schema` (default `loopagent`), `connections` (at most so many at once, 8), `patience_seconds` (how long
+            a server that is away is waited for, 30), `timeout_seconds` (for one statement, 60).
+        keep_answers_seconds: How long answers under idempotency keys are kept.
+
+    Raises:
+        ConfigError: A setting cannot work.
+    """
+
+    def __init__(
+        self,
+        address: Address | str,
+        *,
+        keep_answers_seconds: float = records.KEEP_ANSWERS_SECONDS,
+    ) -> None:
+        self.address = parse(address) if isinstance(address, str) else address
+        self.address.check()
+        self._keep_answers_seconds = keep_answers_seconds
+        self._connections = Connections(self.address)
+        self._run = self._connections.run
+        self._specs = reads.Specs()
+        self._spec_keys: dict[str, int] = {}
+
+    async def open(self) -> None:
+        """Connect, and make the tables where they are missing; see `Store.open`."""
+        await self._connections.open()
+        try:
+            await self._run(lambda db, _: tables.prepare(db, self.address))
+        except BaseException:
+            await self._connections.aclose()
+            raise
+
+    async def _find(self, nothing: T, work: Work[T]) -> T:
+        """Look for something by a text from outside, which may be one that is in no database."""
+        try:
+            return await self._run(work)
+        except NoSuchTextError:
+            return nothing
+
+    async def aclose(self) -> None:
+        """Let go of the connections."""
+        await self._connections.aclose()
+
+    # ------------------------------------------------------------------ runs
+
+    async def create(self, commit: Commit, *, metadata: dict[str, Any] | None = None) -> int:
+        """Add a run; see `Store.create`."""
+        row = written.prepare_new(commit, metadata)
+        for one in commit.artifacts:
+            records.check_artifact(one, hashlib.sha256(one.content).hexdigest())
+        spec = await self._spec(row)
+        return await self._run(lambda db, again: writes.create(db, row, spec, again))
+
+    async def _spec(self, row: written.Row) -> int:
+        """The key of a run's definition, which is stored the first time it is met."""
+        assert row.spec is not None
+        digest, body = row.spec
+        key = self._spec_keys.get(digest)
+        if key is None:
+            key = await self._run(lambda db, _: writes.spec_key(db, digest, body))
+            if len(self._spec_keys) >= reads.KEPT_SPECS:
+                self._spec_keys.clear()
+            self._spec_keys[digest] = key
+        return key
+
+    async def commit(self, commit: Commit) -> int:
+        """Append a transition; see `Store.commit`."""
+        row = written.prepare(commit)
+        return await self._run(lambda db, again: writes.commit(db, row, again))
+
+    async def load(self, run_id: str) -> Snapshot | None:
+        """The run as last committed; see `Store.load`."""
+        return await self._find(None, lambda db, _: reads.load(db, run_id, self._specs))
+
+    async def transcript(
+        self, run_id: str, *, first: int = 1, last: int | None = None
+    ) -> list[Message]:
+        """Messages by their numbers; see `Store.transcript`."""
+        return await self._find([], lambda db, _: reads.transcript(db, run_id, first, last))
+
+    async def log(self, run_id: str) -> list[LogEntry]:
+        """Everything committed; see `Store.log`."""
+        return await self._find([], lambda db, _: reads.log(db, run_id))
+
+    async def events(
+        self, run_id: str, *, after: int = 0, limit: int = 1000
+    ) -> list[dict[str, Any]]:
+        """Public events; see `Store.events`. A root run's are those of its whole tree."""
+        return await self._find([], lambda db, _: reads.events(db, run_id, after, limit))
+
+    async def delete(self, run_id: str) -> bool:
+        """Remove an ended run and its children; see `Store.delete`."""
+        return await self._run(lambda db, _: writes.delete(db, run_id))
+
+    # ------------------------------------------------------------------ lists
+
+    async def runs(
+        self,
+        *,
+        agent: str | None = None,
+        status: str | None = None,
+        roots: bool = False,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> tuple[list[RunRow], str | None]:
+        """A page of runs, newest first; see `Store.runs`."""
+        before, size = records.decode_cursor("runs", cursor), records.page_size(limit)
+        wanted = {"agent": agent, "status": status}
+        return await self._run(lambda db, _: reads.runs(db, wanted, before, size, roots))
+
+    async def tree(self, run_id: str) -> list[RunRow]:
+        """A root run and every run below it; see `Store.tree`."""
+        return await self._find([], lambda db, _: reads.tree(db, run_id))
+
+    async def requests(
+        self,
+        *,
+        status: str | None = "open",
+        run_id: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> tuple[list[RequestRow], str | None]:
+        """A page of requests to people, oldest first; see `Store.requests`."""
+        behind, size = records.decode_cursor("requests", cursor), records.page_size(limit)
+        return await self._run(lambda db, _: reads.requests(db, status, run_id, behind, size))
+
+    async def request(self, request_id: str) -> RequestRow | None:
+        """One request; see `Store.request`."""
+        return await self._find(None, lambda db, _: reads.request(db, request_id))
+
+    async def unfinished(self) -> list[str]:
+        """Ids of runs with work to do, oldest first."""
+        return await self._run(lambda db, _: reads.unfinished(db))
+
+    # ------------------------------------------------------------------ conversations
+
+    async def conversations(
+        self, *, user: str, cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[ConversationRow], str | None]:
+        """A page of a user's conversations; see `Store.conversations`."""
+        before, size = records.decode_cursor("conversations", cursor), records.page_size(limit)
+        return await self._run(lambda db, _: conversations.conversations(db, user, before, size))
+
+    async def conversation(self, user: str, conversation: str) -> ConversationRow | None:
+        """One conversation of a user; see `Store.conversation`."""
+        return await self._find(
+            None, lambda db, _: conversations.conversation(db, user, conversation)
+        )
+
+    async def said(
+        self, user: str, conversation: str, *, first: int = 1, last: int | None = None
+    ) -> list[Said]:
+        """Messages of a conversation; see `Store.said`."""
+        return await self._find(
+            [], lambda db, _: conversations.said(db, user, conversation, first, last)
+        )
+
+    async def delete_conversation(self, user: str, conversation: str) -> bool:
+        """Remove a conversation with its runs; see `Store.delete_conversation`."""
+        return await self._run(lambda db, _: writes.delete_conversation(db, user, conversation))
+
+    # ------------------------------------------------------------------ leases
+
+    async def claim(self, run_id: str, owner: str, *, now: float, lease_seconds: float) -> bool:
+        """Take or renew a lease; see `Store.claim`."""
+        return await self._run(lambda db, _: writes.claim(db, run_id, owner, now, lease_seconds))
+
+    async def release(self, run_id: str, owner: str) -> None:
+        """Give a lease back; see `Store.release`."""
+        await self._run(lambda db, _: writes.release(db, run_id, owner))
+
+    async def owner(self, run_id: str) -> str | None:
+        """Who holds the lease; see `Store.owner`."""
+        return await self._find(None, lambda db, _: reads.owner(db, run_id))
+
+    # ------------------------------------------------------------------ artifacts and answers
+
+    async def put_artifact(self, run_id: str, artifact: StoredArtifact) -> None:
+        """Keep a text for a run; see `Store.put_artifact`."""
+        records.check_artifact(artifact, hashlib.sha256(artifact.content).hexdigest())
+
+        async def put(db: Db, _: bool) -> None:
+            async with db.transaction():
+                await writes.put_artifact(db, run_id, artifact)
+
+        await self._run(put)
+
+    async def artifact(self, run_id: str, artifact_id: str) -> StoredArtifact | None:
+        """A text of this run; see `Store.artifact`."""
+        return await self._find(None, lambda db, _: reads.artifact(db, run_id, artifact_id))
+
+    async def remember(self, key: str, answer: RememberedAnswer, *, at: float) -> RememberedAnswer:
+        """Keep an answer, forget expired ones; see `Store.remember`."""
+        oldest = at - self._keep_answers_seconds
+
+        async def remember(db: Db, _: bool) -> RememberedAnswer:
+            await writes.remember(db, key, answer, at, oldest)
+            return await reads.answer(db, key) or answer
+
+        return await self._run(remember)
+
+    async def recall(self, key: str) -> RememberedAnswer | None:
+        """The answer kept under a key; see `Store.recall`."""
+        return await self._find(None, lambda db, _: reads.answer(db, key))

@@ -1,0 +1,400 @@
+"""Commits: a transition and everything it brings is one statement, so one trip to the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from asyncpg import UniqueViolationError
+from pydantic_core import to_json
+
+from loopagent.stores import records
+from loopagent.stores.postgres import conversations
+from loopagent.stores.postgres.statements import Statement
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loopagent.ports import RememberedAnswer, StoredArtifact
+    from loopagent.stores.written import Row
+
+Db: TypeAlias = Any
+
+
+# ---------------------------------------------------------------------- commits
+
+
+async def commit(db: Db, row: Row, again: bool) -> int:
+    """Move a run on, if it is still where the commit saw it; returns the `seq` of its first fact.
+
+    Args:
+        db: The connection.
+        row: What to write.
+        again: It may have been written already, by a connection that was lost before it could say so.
+    """
+    made, state = Statement(), row.commit.state
+    facts = made.value(len(row.commit.facts), "integer")
+    made.add(
+        "moved",
+        f"""
+        UPDATE run SET version = version + 1, seq = seq + {facts},
+          shown = {made.value(records.shown(state))}, turn = {made.value(state.turn)},
+          updated_at = {made.value(row.commit.at)}, state = {made.value(row.state)},
+          status = {made.value(state.status)}, due = {made.value(due(row))}
+        WHERE id = {made.value(state.id)} AND version = {made.value(row.commit.version)}
+        RETURNING key, root, seq, version, conversation
+        """,
+    )
+    made.add(
+        "counted",
+        f"UPDATE run SET seq = run.seq + {facts} FROM moved WHERE run.key = moved.root"
+        " RETURNING run.seq",
+    )
+    made.add(
+        "place",
+        """
+        SELECT moved.key, coalesce(moved.root, moved.key) AS root, moved.version,
+               coalesce(counted.seq, moved.seq) AS seq, moved.conversation
+        FROM moved LEFT JOIN counted ON true
+        """,
+    )
+    _append(made, row, facts)
+    found = await db.fetchrow(
+        made.text(f"SELECT seq - {facts} + 1 FROM place"),
+        *made.values,
+    )
+    if found is not None:
+        return int(found[0])
+    seq = await _written(db, row) if again else None
+    if seq is None:
+        raise records.moved_on(state.id, row.commit.version)
+    return seq
+
+
+def due(row: Row) -> float | None:
+    """When a worker has something to do for the run; see the column."""
+    return 0.0 if records.has_work(row.commit.state) else None
+
+
+async def _written(db: Db, row: Row) -> int | None:
+    """The first number of a commit that is there already, word for word."""
+    found = await db.fetchval(
+        """
+        SELECT log.first_seq FROM run JOIN log ON log.run = run.key AND log.version = $2
+        WHERE run.id = $1 AND log.body = $3
+        """,
+        row.commit.state.id,
+        row.commit.version + 1,
+        row.body,
+    )
+    return None if found is None else int(found)
+
+
+def _append(made: Statement, row: Row, facts: str) -> None:
+    """Write the log entry and what goes with it, at `place`."""
+    made.add(
+        "logged",
+        f"""
+        INSERT INTO log (run, version, root, first_seq, last_seq, first_message, messages, body)
+        SELECT key, version, root, seq - {facts} + 1, seq, {made.value(row.first_message, "integer")},
+               {made.value(len(row.commit.messages), "integer")}, {made.value(row.body, "bytea")}
+        FROM place
+        """,
+    )
+    if row.requests:
+        _change_requests(made, row)
+    if row.spilled is not None:
+        _spill(made, row)
+    if row.said:
+        conversations.add(made, row.said, row.commit.at)
+
+
+def _spill(made: Statement, row: Row) -> None:
+    """Add results of the open step; the first part of a step takes the place of an earlier step's."""
+    step, part = row.commit.state.step, row.commit.spilled
+    assert step is not None
+    assert part is not None
+    first = step.spilled - len(part)
+    if first == 0:
+        made.add(
+            "spent",
+            "DELETE FROM outcome USING place WHERE outcome.run = place.key AND outcome.first > 0",
+        )
+    made.add(
+        "spilled",
+        f"""
+        INSERT INTO outcome (run, first, body)
+        SELECT key, {made.value(first, "integer")}, {made.value(row.spilled, "bytea")} FROM place
+        ON CONFLICT (run, first) DO UPDATE SET body = excluded.body
+        """,
+    )
+
+
+def _change_requests(made: Statement, row: Row) -> None:
+    """Open and close requests; one that is opened and closed by the same commit is written once."""
+    opened: dict[str, records.RequestChange] = {}
+    closed: dict[str, records.RequestChange] = {}
+    for one in row.requests:
+        if one.status == "open":
+            opened[one.request_id] = one
+            closed.pop(one.request_id, None)
+        else:
+            closed[one.request_id] = one
+    at = made.value(row.commit.at, "double precision")
+    if opened:
+        _open(made, opened, closed, at)
+    rest = [one for name, one in closed.items() if name not in opened]
+    if rest:
+        _close(made, rest, at)
+
+
+def _open(
+    made: Statement,
+    opened: dict[str, records.RequestChange],
+    closed: dict[str, records.RequestChange],
+    at: str,
+) -> None:
+    ends = [closed.get(one) for one in opened]
+    columns = [
+        made.value(list(opened), "text[]"),
+        made.value([_data(one) for one in opened.values()], "text[]"),
+        made.value(["open" if one is None else one.status for one in ends], "text[]"),
+        made.value([None if one is None else _data(one) for one in ends], "text[]"),
+    ]
+    made.add(
+        "opened",
+        f"""
+        INSERT INTO request (id, run, status, created_at, body, resolved_at, resolution)
+        SELECT new.id, place.key, new.status, {at}, new.body,
+               CASE WHEN new.status <> 'open' THEN {at} END, new.resolution
+        FROM place, unnest({", ".join(columns)}) WITH ORDINALITY
+          AS new (id, body, status, resolution, number)
+        ORDER BY new.number
+        ON CONFLICT (id) DO UPDATE SET status = excluded.status, created_at = excluded.created_at,
+          body = excluded.body, resolved_at = excluded.resolved_at, resolution = excluded.resolution
+        """,
+    )
+
+
+def _close(made: Statement, closed: Sequence[records.RequestChange], at: str) -> None:
+    columns = [
+        made.value([one.request_id for one in closed], "text[]"),
+        made.value([one.status for one in closed], "text[]"),
+        made.value([_data(one) for one in closed], "text[]"),
+    ]
+    made.add(
+        "closed",
+        f"""
+        UPDATE request SET status = new.status, resolved_at = {at}, resolution = new.resolution
+        FROM place, unnest({", ".join(columns)}) AS new (id, status, resolution)
+        WHERE request.id = new.id
+        """,
+    )
+
+
+def _data(change: records.RequestChange) -> str:
+    return to_json(change.data).decode()
+
+
+# ---------------------------------------------------------------------- new runs
+
+
+async def create(db: Db, row: Row, spec: int, again: bool) -> int:
+    """Add a run; returns the `seq` of its first fact."""
+    try:
+        if row.commit.state.conversation or row.commit.artifacts:
+            async with db.transaction():
+                talk = await conversations.enter(db, row.commit)
+                seq = await _insert(db, row, spec, talk)
+                for one in row.commit.artifacts:
+                    await put_artifact(db, row.commit.state.id, one)
+                return seq
+        return await _insert(db, row, spec, None)
+    except UniqueViolationError as error:
+        seen = await _written(db, row) if again else None
+        if seen is None:
+            raise records.exists(row.commit.state.id) from error
+        return seen
+
+
+async def _insert(db: Db, row: Row, spec: int, talk: int | None) -> int:
+    made, state = Statement(), row.commit.state
+    facts = made.value(len(row.commit.facts), "integer")
+    root_id = records.root_of(state)
+    child = root_id != state.id
+    if child:
+        top = made.value(root_id)
+        made.add("top", f"UPDATE run SET seq = seq + {facts} WHERE id = {top} RETURNING key, seq")
+    root, source = ("top.key", "FROM top") if child else ("NULL::bigint", "")
+    parent = made.value(state.parent_id or root_id)
+    columns = {
+        "id": made.value(state.id),
+        "root": root,
+        "parent": f"(SELECT key FROM run WHERE id = {parent})"
+        if child
+        else f"nullif({parent}, {parent})::bigint",
+        "spec": made.value(spec, "bigint"),
+        "agent": made.value(state.spec.name),
+        "status": made.value(state.status),
+        "due": made.value(due(row), "double precision"),
+        "version": "1",
+        "seq": facts,
+        "shown": made.value(records.shown(state)),
+        "turn": made.value(state.turn, "integer"),
+        "created_at": made.value(row.commit.at, "double precision"),
+        "updated_at": made.value(row.commit.at, "double precision"),
+        "conversation": made.value(talk, "bigint"),
+        "title": made.value(records.title(row.commit).replace("\0", "\ufffd")),
+        "metadata": made.value(row.metadata),
+        "state": made.value(row.state, "bytea"),
+    }
+    made.add(
+        "added",
+        f"INSERT INTO run ({', '.join(columns)}) SELECT {', '.join(columns.values())} {source}"
+        " RETURNING key, seq, version, conversation",
+    )
+    made.add(
+        "place",
+        "SELECT added.key, top.key AS root, added.version, top.seq, added.conversation FROM added, top"
+        if child
+        else "SELECT key, key AS root, version, seq, conversation FROM added",
+    )
+    _append(made, row, facts)
+    found = await db.fetchval(
+        made.text(f"SELECT seq - {facts} + 1 FROM place"),
+        *made.values,
+    )
+    if found is None:
+        raise records.gone(root_id)
+    return int(found)
+
+
+async def spec_key(db: Db, digest: str, body: str) -> int:
+    """Key of a pinned definition; equal ones are stored once."""
+    await db.execute(
+        "INSERT INTO spec (hash, body) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING", digest, body
+    )
+    return int(await db.fetchval("SELECT key FROM spec WHERE hash = $1", digest))
+
+
+# ---------------------------------------------------------------------- deletion
+
+
+async def delete(db: Db, run_id: str) -> bool:
+    """Remove an ended run with its children."""
+    async with db.transaction():
+        found = await db.fetchrow("SELECT key, root FROM run WHERE id = $1 FOR UPDATE", run_id)
+        if found is None:
+            return False
+        if found["root"] is not None:
+            raise records.not_deletable(run_id, "child_run")
+        tree = await db.fetch(
+            "SELECT key, status FROM run WHERE key = $1 OR root = $1 FOR UPDATE", found["key"]
+        )
+        if any(one["status"] == "running" for one in tree):
+            raise records.not_deletable(run_id, "run_active")
+        await _delete(db, [one["key"] for one in tree])
+        return True
+
+
+async def delete_conversation(db: Db, person: str, conversation: str) -> bool:
+    """Remove a conversation with its runs, all of them ended."""
+    async with db.transaction():
+        talk = await conversations.locked(db, person, conversation)
+        if talk is None:
+            return False
+        await _delete(db, await conversations.runs_of(db, talk))
+        await conversations.forget(db, talk)
+        return True
+
+
+async def _delete(db: Db, keys: Sequence[int]) -> None:
+    gone = await db.fetch("DELETE FROM artifact WHERE run = ANY ($1) RETURNING hash", keys)
+    await db.execute(
+        """
+        DELETE FROM content WHERE hash = ANY ($1)
+        AND NOT EXISTS (SELECT 1 FROM artifact WHERE artifact.hash = content.hash)
+        """,
+        [one["hash"] for one in gone],
+    )
+    for table in ("request", "outcome", "said", "log"):
+        await db.execute(f"DELETE FROM {table} WHERE run = ANY ($1)", keys)
+    await db.execute("DELETE FROM run WHERE key = ANY ($1)", keys)
+
+
+# ---------------------------------------------------------------------- leases
+
+
+async def claim(db: Db, run_id: str, owner: str, now: float, lease_seconds: float) -> bool:
+    """Take or renew a lease."""
+    found = await db.fetchval(
+        """
+        UPDATE run SET owner = $1, leased_until = $2
+        WHERE id = $3 AND (owner IS NULL OR owner = $1 OR leased_until <= $4) RETURNING true
+        """,
+        owner,
+        now + lease_seconds,
+        run_id,
+        now,
+    )
+    return found is not None
+
+
+async def release(db: Db, run_id: str, owner: str) -> None:
+    """Give a lease back."""
+    await db.execute(
+        "UPDATE run SET owner = NULL, leased_until = NULL WHERE id = $1 AND owner = $2",
+        run_id,
+        owner,
+    )
+
+
+# ---------------------------------------------------------------------- artifacts and answers
+
+
+async def put_artifact(db: Db, run_id: str, artifact: StoredArtifact) -> None:
+    """Link a text to a run; its content is stored once."""
+    # Written again, so that it stays locked: whoever deletes the last link to it meanwhile has to wait.
+    await db.execute(
+        "INSERT INTO content (hash, body) VALUES ($1, $2)"
+        " ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash",
+        artifact.artifact_id,
+        artifact.content,
+    )
+    linked = await db.fetchval(
+        """
+        WITH whose AS (SELECT key FROM run WHERE id = $1), linked AS (
+          INSERT INTO artifact (run, hash, media_type) SELECT key, $2, $3 FROM whose
+          ON CONFLICT DO NOTHING)
+        SELECT count(*) FROM whose
+        """,
+        run_id,
+        artifact.artifact_id,
+        artifact.media_type,
+    )
+    if not linked:
+        raise records.gone(run_id)
+
+
+async def remember(db: Db, key: str, answer: RememberedAnswer, at: float, oldest: float) -> None:
+    """Keep an answer unless one is kept; forget some that are older than `oldest`."""
+    await db.execute(
+        """
+        DELETE FROM answer WHERE at < $1 AND (name = $2 OR name IN (
+          SELECT name FROM answer WHERE at < $1 ORDER BY at LIMIT 20 FOR UPDATE SKIP LOCKED))
+        """,
+        oldest,
+        key,
+    )
+    await db.execute(
+        """
+        INSERT INTO answer (name, at, fingerprint, status, headers, body)
+        VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING
+        """,
+        key,
+        at,
+        answer.fingerprint,
+        answer.status,
+        to_json(answer.headers).decode(),
+        answer.body,
+    )
