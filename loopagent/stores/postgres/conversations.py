@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from loopagent.stores.postgres.statements import Statement
 
 Db: TypeAlias = Any
+Place: TypeAlias = tuple[str, str, str]
+"""Tenant, user and id of a conversation."""
 NO_LAST = 2**31 - 1
 """More than any number of a message."""
 NO_KEY = 2**63 - 1
 _ROW = """
-SELECT conversation.key, conversation.id, person, title, created_at, updated_at,
+SELECT conversation.key, conversation.id, person, tenant, title, created_at, updated_at,
        (SELECT count(*) FROM said WHERE said.conversation = conversation.key), last,
        ARRAY (SELECT run.id FROM run WHERE run.conversation = conversation.key
               AND run.status = 'running' ORDER BY run.key)
@@ -35,12 +37,11 @@ SELECT run.id, run.key FROM run WHERE run.shown = 'queued' AND NOT EXISTS (
 """Runs that wait in a conversation in which no earlier one goes on any more."""
 
 
-async def locked(db: Db, person: str, conversation: str) -> int | None:
+async def locked(db: Db, whose: Place) -> int | None:
     """The key of a user's conversation, held until the end of the transaction; None if there is none."""
     found = await db.fetchval(
-        "SELECT key FROM conversation WHERE person = $1 AND id = $2 FOR UPDATE",
-        person,
-        conversation,
+        "SELECT key FROM conversation WHERE tenant = $1 AND person = $2 AND id = $3 FOR UPDATE",
+        *whose,
     )
     return None if found is None else int(found)
 
@@ -54,17 +55,17 @@ async def enter(db: Db, commit: Commit) -> int | None:
     state = commit.state
     if not state.conversation:
         return None
+    whose = (state.tenant, state.user, state.conversation)
     await db.execute(
         """
-        INSERT INTO conversation (person, id, title, created_at, updated_at, last)
-        VALUES ($1, $2, $3, $4, $4, 0) ON CONFLICT DO NOTHING
+        INSERT INTO conversation (tenant, person, id, title, created_at, updated_at, last)
+        VALUES ($1, $2, $3, $4, $5, $5, 0) ON CONFLICT DO NOTHING
         """,
-        state.user,
-        state.conversation,
+        *whose,
         records.title(commit).replace("\0", "\ufffd"),
         commit.at,
     )
-    key = await locked(db, state.user, state.conversation)
+    key = await locked(db, whose)
     if key is None:  # it was deleted in between
         return await enter(db, commit)
     before = await _active(db, key)
@@ -106,21 +107,22 @@ def add(made: Statement, said: Sequence[tuple[Role, str]], at: float) -> None:
     )
 
 
-async def conversation(db: Db, person: str, conversation_id: str) -> ConversationRow | None:
+async def conversation(db: Db, whose: Place) -> ConversationRow | None:
     """One conversation of a user."""
     found = await db.fetchrow(
-        f"{_ROW} WHERE person = $1 AND conversation.id = $2", person, conversation_id
+        f"{_ROW} WHERE tenant = $1 AND person = $2 AND conversation.id = $3", *whose
     )
     return None if found is None else _row(found)
 
 
 async def conversations(
-    db: Db, person: str, before: int | None, size: int
+    db: Db, whose: tuple[str, str], before: int | None, size: int
 ) -> tuple[list[ConversationRow], str | None]:
     """A page of a user's conversations, the newest first."""
     found = await db.fetch(
-        f"{_ROW} WHERE person = $1 AND conversation.key < $2 ORDER BY conversation.key DESC LIMIT $3",
-        person,
+        f"{_ROW} WHERE tenant = $1 AND person = $2 AND conversation.key < $3"
+        " ORDER BY conversation.key DESC LIMIT $4",
+        *whose,
         NO_KEY if before is None else before,
         size + 1,
     )
@@ -130,24 +132,22 @@ async def conversations(
 
 
 def _row(found: Any) -> ConversationRow:
-    made = ConversationRow(*found[1:8])
-    return replace(made, active=tuple(found[8]))
+    made = ConversationRow(*found[1:9])
+    return replace(made, active=tuple(found[9]))
 
 
-async def said(
-    db: Db, person: str, conversation_id: str, first: int, last: int | None
-) -> list[Said]:
+async def said(db: Db, whose: Place, first: int, last: int | None) -> list[Said]:
     """Messages by their numbers."""
     found = await db.fetch(
         """
         SELECT said.sequence, said.role, said.body, run.id, said.at
         FROM conversation JOIN said ON said.conversation = conversation.key
         JOIN run ON run.key = said.run
-        WHERE conversation.person = $1 AND conversation.id = $2 AND said.sequence BETWEEN $3 AND $4
+        WHERE conversation.tenant = $1 AND conversation.person = $2 AND conversation.id = $3
+        AND said.sequence BETWEEN $4 AND $5
         ORDER BY said.sequence
         """,
-        person,
-        conversation_id,
+        *whose,
         min(max(first, 0), NO_LAST),
         NO_LAST if last is None else min(max(last, 0), NO_LAST),
     )

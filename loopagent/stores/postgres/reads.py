@@ -151,6 +151,37 @@ async def events(db: Db, run_id: str, after: int, limit: int) -> list[dict[str, 
     return made[: max(limit, 0)]
 
 
+# ---------------------------------------------------------------------- retention
+
+
+async def ended(db: Db, before: float, limit: int, logged: bool) -> list[str]:
+    """Root runs whose whole tree has ended; see `RetentionStore.ended`."""
+    found = await db.fetch(
+        """
+        SELECT id FROM run WHERE root IS NULL AND status <> 'running' AND updated_at < $1
+        AND NOT (log_gone AND $2)
+        AND NOT EXISTS (SELECT 1 FROM run AS below WHERE below.root = run.key AND below.status = 'running')
+        ORDER BY updated_at LIMIT $3
+        """,
+        before,
+        logged,
+        limit,
+    )
+    return [one["id"] for one in found]
+
+
+async def oldest_event(db: Db, run_id: str) -> int:
+    """Number of the first event that is kept; see `RetentionStore.oldest_event`."""
+    found = await db.fetchrow(
+        """
+        SELECT run.log_gone, coalesce(root.seq, run.seq)
+        FROM run LEFT JOIN run AS root ON root.key = run.root WHERE run.id = $1
+        """,
+        run_id,
+    )
+    return 1 if found is None or not found[0] else int(found[1]) + 1
+
+
 # ---------------------------------------------------------------------- lists
 
 

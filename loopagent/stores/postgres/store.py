@@ -6,16 +6,14 @@ import hashlib
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopagent.stores import records, written
-from loopagent.stores.postgres import conversations, reads, tables, writes
+from loopagent.stores.postgres import reads, tables, writes
 from loopagent.stores.postgres.address import Address, parse
 from loopagent.stores.postgres.connections import Connections
-from loopagent.stores.postgres.faults import NoSuchTextError
+from loopagent.stores.postgres.more_methods import PostgresConversations, PostgresRetention
 from loopagent.stores.postgres.note_methods import PostgresNotes
 
 
 if TYPE_CHECKING:
-    from loopagent.conversation_port import ConversationRow
-    from loopagent.core.conversation import Said
     from loopagent.core.state import Message
     from loopagent.ports import (
         Commit,
@@ -26,12 +24,12 @@ if TYPE_CHECKING:
         Snapshot,
         StoredArtifact,
     )
-    from loopagent.stores.postgres.connections import Db, Work
+    from loopagent.stores.postgres.connections import Db
 
 T = TypeVar("T")
 
 
-class PostgresStore(PostgresNotes):
+class PostgresStore(PostgresConversations, PostgresRetention, PostgresNotes):
     """Keeps runs in a schema of a PostgreSQL database that many processes share.
 
     A server that is away is waited for: what was asked meanwhile is done when it is back.
@@ -68,13 +66,6 @@ class PostgresStore(PostgresNotes):
         except BaseException:
             await self._connections.aclose()
             raise
-
-    async def _find(self, nothing: T, work: Work[T]) -> T:
-        """Look for something by a text from outside, which may be one that is in no database."""
-        try:
-            return await self._run(work)
-        except NoSuchTextError:
-            return nothing
 
     async def aclose(self) -> None:
         """Let go of the connections."""
@@ -127,10 +118,6 @@ class PostgresStore(PostgresNotes):
         """Public events; see `Store.events`. A root run's are those of its whole tree."""
         return await self._find([], lambda db, _: reads.events(db, run_id, after, limit))
 
-    async def delete(self, run_id: str) -> bool:
-        """Remove an ended run and its children; see `Store.delete`."""
-        return await self._run(lambda db, _: writes.delete(db, run_id))
-
     # ------------------------------------------------------------------ lists
 
     async def runs(
@@ -170,33 +157,6 @@ class PostgresStore(PostgresNotes):
     async def unfinished(self) -> list[str]:
         """Ids of runs with work to do, oldest first."""
         return await self._run(lambda db, _: reads.unfinished(db))
-
-    # ------------------------------------------------------------------ conversations
-
-    async def conversations(
-        self, *, user: str, cursor: str | None = None, limit: int = 50
-    ) -> tuple[list[ConversationRow], str | None]:
-        """A page of a user's conversations; see `Store.conversations`."""
-        before, size = records.decode_cursor("conversations", cursor), records.page_size(limit)
-        return await self._run(lambda db, _: conversations.conversations(db, user, before, size))
-
-    async def conversation(self, user: str, conversation: str) -> ConversationRow | None:
-        """One conversation of a user; see `Store.conversation`."""
-        return await self._find(
-            None, lambda db, _: conversations.conversation(db, user, conversation)
-        )
-
-    async def said(
-        self, user: str, conversation: str, *, first: int = 1, last: int | None = None
-    ) -> list[Said]:
-        """Messages of a conversation; see `Store.said`."""
-        return await self._find(
-            [], lambda db, _: conversations.said(db, user, conversation, first, last)
-        )
-
-    async def delete_conversation(self, user: str, conversation: str) -> bool:
-        """Remove a conversation with its runs; see `Store.delete_conversation`."""
-        return await self._run(lambda db, _: writes.delete_conversation(db, user, conversation))
 
     # ------------------------------------------------------------------ leases
 

@@ -277,51 +277,6 @@ async def spec_key(db: Db, digest: str, body: str) -> int:
     return int(await db.fetchval("SELECT key FROM spec WHERE hash = $1", digest))
 
 
-# ---------------------------------------------------------------------- deletion
-
-
-async def delete(db: Db, run_id: str) -> bool:
-    """Remove an ended run with its children."""
-    async with db.transaction():
-        found = await db.fetchrow("SELECT key, root FROM run WHERE id = $1 FOR UPDATE", run_id)
-        if found is None:
-            return False
-        if found["root"] is not None:
-            raise records.not_deletable(run_id, "child_run")
-        tree = await db.fetch(
-            "SELECT key, status FROM run WHERE key = $1 OR root = $1 FOR UPDATE", found["key"]
-        )
-        if any(one["status"] == "running" for one in tree):
-            raise records.not_deletable(run_id, "run_active")
-        await _delete(db, [one["key"] for one in tree])
-        return True
-
-
-async def delete_conversation(db: Db, person: str, conversation: str) -> bool:
-    """Remove a conversation with its runs, all of them ended."""
-    async with db.transaction():
-        talk = await conversations.locked(db, person, conversation)
-        if talk is None:
-            return False
-        await _delete(db, await conversations.runs_of(db, talk))
-        await conversations.forget(db, talk)
-        return True
-
-
-async def _delete(db: Db, keys: Sequence[int]) -> None:
-    gone = await db.fetch("DELETE FROM artifact WHERE run = ANY ($1) RETURNING hash", keys)
-    await db.execute(
-        """
-        DELETE FROM content WHERE hash = ANY ($1)
-        AND NOT EXISTS (SELECT 1 FROM artifact WHERE artifact.hash = content.hash)
-        """,
-        [one["hash"] for one in gone],
-    )
-    for table in ("request", "outcome", "said", "log"):
-        await db.execute(f"DELETE FROM {table} WHERE run = ANY ($1)", keys)
-    await db.execute("DELETE FROM run WHERE key = ANY ($1)", keys)
-
-
 # ---------------------------------------------------------------------- leases
 
 

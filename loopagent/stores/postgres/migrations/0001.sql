@@ -9,18 +9,19 @@ CREATE TABLE spec (
 -- `person` is the user whose conversation it is; `last` is the number of the last message, never given again.
 CREATE TABLE conversation (
   key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  tenant text NOT NULL,
   person text NOT NULL,
   id text NOT NULL,
   title text NOT NULL,
   created_at double precision NOT NULL,
   updated_at double precision NOT NULL,
   last integer NOT NULL,
-  UNIQUE (person, id)
+  UNIQUE (tenant, person, id)
 );
 
 -- `root` is null for a run that is a root; `seq` counts the public events of a root's whole tree.
 -- `due` is when a worker has something to do for it, in seconds since the epoch (0: at once), or null.
--- Room is left on each page, so that a commit needs no new index entries.
+-- `log_gone`: its log was removed, the run itself is kept. Room is left on each page, so that a commit needs no new index entries.
 CREATE TABLE run (
   key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id text NOT NULL UNIQUE,
@@ -39,12 +40,14 @@ CREATE TABLE run (
   owner text,
   leased_until double precision,
   conversation bigint REFERENCES conversation,
+  log_gone boolean NOT NULL DEFAULT false,
   title text NOT NULL,
   metadata text,
   state bytea NOT NULL
 ) WITH (fillfactor = 50);
 CREATE INDEX run_agent ON run (agent, key);
 CREATE INDEX run_status ON run (status, key);
+CREATE INDEX run_ended ON run (updated_at) WHERE root IS NULL AND status <> 'running';
 CREATE INDEX run_root ON run (root) WHERE root IS NOT NULL;
 CREATE INDEX run_due ON run (due) WHERE due IS NOT NULL;
 CREATE INDEX run_conversation ON run (conversation) WHERE conversation IS NOT NULL;
