@@ -101,11 +101,13 @@ def agent(tool, *, by_history=False):
 class LoopAgentPeer(Peer):
     name = "loopagent"
     packages = ["loopagent", "pydantic"]
-    backends = ["sqlite", "sqlite-turn"]
+    backends = ["sqlite", "sqlite-turn", "postgres"]
 
     def url(self):
         if not self.backend:
             return "memory://"
+        if self.backend == "postgres":
+            return self.where
         options = "?durability=turn" if self.backend == "sqlite-turn" else ""
         return f"sqlite:///{self.where}/loopagent.db{options}"
 

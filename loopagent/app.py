@@ -50,9 +50,10 @@ from loopagent.redaction import Redactor, secrets_of
 from loopagent.registry import Registry
 from loopagent.runtime.attempts import RetryPolicy
 from loopagent.runtime.bus import Bus
+from loopagent.runtime.dispatch import Dispatcher
 from loopagent.runtime.engine import Engine
 from loopagent.runtime.invoke import Invoker
-from loopagent.runtime.leases import Leases, owner_name
+from loopagent.runtime.leases import LEASE_SECONDS, Leases, owner_name
 from loopagent.runtime.perform import Performer
 from loopagent.runtime.retention import Retention, keep_away
 from loopagent.runtime.similar import Embedder, Similar
@@ -82,6 +83,10 @@ class App(Controlling):
         actions: Actions to list beside those of the agents.
         clock: Seconds since the epoch; tests give their own.
         recover: Whether to take up runs that an earlier process left in the middle, and to do what triggers are due.
+        work: Whether to work on runs; if not, they are left to other processes that share the store.
+        max_runs: Runs that are worked on at the same time at most; the others wait, for this process or another.
+        lease_seconds: How long after the death of this process others wait before they take up its runs.
+        grace_seconds: How long calls under way may go on when the app is closed.
         triggers: What starts runs by itself: schedules and webhooks.
         telemetry: What is told of runs; default: traces and metrics, if OpenTelemetry was set up before, else nothing.
     """
@@ -104,6 +109,10 @@ class App(Controlling):
         actions: Iterable[Action[..., Any]] = (),
         clock: Callable[[], float] = time.time,
         recover: bool = True,
+        work: bool = True,
+        max_runs: int | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+        grace_seconds: float = 0.0,
         triggers: Iterable[TriggerSpec] = (),
         telemetry: Telemetry | None = None,
     ) -> None:
@@ -123,7 +132,10 @@ class App(Controlling):
         self._invoker = Invoker(mask=self.redactor.mask)
         similar = Similar(embedder_of(embedder, self.env))
         self._performer = self._make_performer(retry, structured, similar)
-        self._leases = Leases(self.store, owner_name(token_hex(4)), clock)
+        self.owner = owner_name(token_hex(4))
+        """The name that this app signs leases with."""
+        self._leases = Leases(self.store, self.owner, clock, lease_seconds=lease_seconds)
+        self._grace_seconds = grace_seconds
         self.engine = Engine(
             store=self.store,
             performer=self.telemetry.performer(self._performer),
@@ -131,7 +143,13 @@ class App(Controlling):
             leases=self._leases,
             model_of=self._registry.child_model,
             clock=clock,
+            works=work,
         )
+        self.store.watch(self.engine.elsewhere.hear)
+        if work and recover:
+            self.engine.elsewhere.dispatcher = Dispatcher(
+                self.engine, self.store, self._leases, clock, most=max_runs
+            )
         self.conversations = Conversations(self.store, self.engine, clock)
         self.memory = Memory(self.store, self.redactor.mask, clock)
         self.triggers = self._with_triggers(triggers)
@@ -188,25 +206,31 @@ class App(Controlling):
     async def __aenter__(self) -> Self:
         """Open the store and take up what was left in the middle."""
         await self.store.open()
-        self._background.append(asyncio.create_task(self._leases.renew(), name="leases"))
-        if self._recover:
-            await self.engine.recover()
-            self._background.append(asyncio.create_task(self.engine.sweep(), name="sweep"))
+        heartbeat = asyncio.create_task(self._leases.renew(), name="leases")
+        dispatcher = self.engine.elsewhere.dispatcher
+        if dispatcher is not None:
+            await dispatcher.look()
+            self._background.append(asyncio.create_task(dispatcher.run(), name="dispatcher"))
             if self._retention.any:
                 keeping = keep_away(self.store, self._retention, self._clock)
                 self._background.append(asyncio.create_task(keeping, name="retention"))
         if self._recover and self.triggers.specs:
             self._background.append(asyncio.create_task(self.triggers.watch(), name="triggers"))
+        self._background.append(heartbeat)  # the last to stop
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Stop working; what is pending stays pending for the next start."""
         self.closing = True
         self.bus.wake_all()
-        for task in self._background:
+        *background, heartbeat = self._background
+        for task in background:
             task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
-        parts = (self.engine, self._leases, self._performer, self._invoker, self.store)
+        await asyncio.gather(*background, return_exceptions=True)
+        await self.engine.aclose(self._grace_seconds)
+        heartbeat.cancel()
+        await asyncio.gather(heartbeat, return_exceptions=True)
+        parts = (self._leases, self._performer, self._invoker, self.store)
         for part in (*parts, self.telemetry):
             await part.aclose()
 

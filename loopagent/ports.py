@@ -18,6 +18,7 @@ from loopagent.core.notes import Circle, Note, NoteFilter, NoteRules, Verdict
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, RunState
 from loopagent.core.values import value_object
+from loopagent.dispatch_port import DispatchStore
 from loopagent.durability_port import Durability
 from loopagent.retention_port import RetentionStore
 from loopagent.trigger_port import TriggerStore
@@ -270,7 +271,15 @@ class NoteStore(Protocol):
         ...
 
 
-class Store(ConversationStore, Durability, NoteStore, RetentionStore, TriggerStore, Protocol):
+class Store(
+    ConversationStore,
+    DispatchStore,
+    Durability,
+    NoteStore,
+    RetentionStore,
+    TriggerStore,
+    Protocol,
+):
     """Keeps runs. Every method is one transaction; all raise `StoreError` when the store itself fails."""
 
     async def open(self) -> None:
@@ -358,25 +367,6 @@ class Store(ConversationStore, Durability, NoteStore, RetentionStore, TriggerSto
 
     async def open_requests(self) -> int:
         """How many requests wait for people."""
-        ...
-
-    async def unfinished(self) -> list[str]:
-        """Ids of runs that have work a worker must do (not ended, not only waiting for people).
-
-        A run that waits in a conversation in which no earlier one goes on any more has: to be let in.
-        """
-        ...
-
-    async def claim(self, run_id: str, owner: str, *, now: float, lease_seconds: float) -> bool:
-        """Take or renew the right to perform a run's effects; False while another owner's lease is valid."""
-        ...
-
-    async def release(self, run_id: str, owner: str) -> None:
-        """Give the right back, if `owner` holds it."""
-        ...
-
-    async def owner(self, run_id: str) -> str | None:
-        """Who holds the run's lease, whether it has expired or not."""
         ...
 
     async def put_artifact(self, run_id: str, artifact: StoredArtifact) -> None:

@@ -48,7 +48,11 @@ class Reading:
             await self.engine.runs.idle(run_id, left)
             view = await self.get(run_id)
             resting = view.state.ended or view.waiting
-            if not resting and not self.engine.runs.works_on(run_id):
+            if (
+                not resting
+                and not self.engine.elsewhere.goes_on
+                and not self.engine.runs.works_on(run_id)
+            ):
                 # Nobody works on it: it waits to be resumed.
                 resting = await self.store.owner(run_id) is None
             if resting or self.closing or (deadline is not None and self._clock() >= deadline):

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from loopagent.actions.secrets import Credential
 from loopagent.core.spec import Spec
 from loopagent.egress.policy import EgressSettings
+from loopagent.runtime.leases import LEASE_SECONDS
 from loopagent.runtime.retention import Retention
 from loopagent.skill import SkillLimits
 
@@ -44,6 +45,8 @@ class Settings(Spec):
     """Secrets of low-code actions, by the name that they use."""
     allowed_modules: tuple[str, ...] = ()
     """Modules, with all below them, whose functions may be low-code actions."""
+    lease_seconds: float = Field(default=LEASE_SECONDS, ge=1, le=3600)
+    """How long after the death of a process others wait before they take up its runs."""
 
     @field_validator("secrets", "allowed_modules", mode="before")
     @classmethod

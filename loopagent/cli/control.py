@@ -11,13 +11,12 @@ import typer
 from loopagent.app import App
 from loopagent.cli.manage import (
     AsJson,
-    Database,
-    Project,
     RunId,
     runs,
     show_view,
     with_app,
 )
+from loopagent.cli.opening import Database, ProjectDir
 from loopagent.cli.output import out, print_json, short, table
 from loopagent.cli.session import Output, drive, last_event, payload_of, terminal_answerer
 from loopagent.core.control_state import RAISABLE
@@ -39,7 +38,7 @@ async def go_on(app: App, view: RunView, *, as_json: bool, after: int) -> int:
 @runs.command("pause")
 def pause_run(
     run_id: RunId,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     reason: Annotated[str, typer.Option(help="Why.")] = "",
@@ -59,7 +58,7 @@ def pause_run(
 
 @runs.command("resume")
 def resume_run(
-    run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False
+    run_id: RunId, project: ProjectDir = Path(), db: Database = None, as_json: AsJson = False
 ) -> None:
     """Go on with a run that is paused, that a failing model ended, or that was left in the middle."""
 
@@ -74,7 +73,7 @@ def resume_run(
 @runs.command("limits")
 def raise_limits(
     run_id: RunId,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     max_turns: Annotated[int | None, typer.Option(help="Planner calls in all.")] = None,
@@ -123,7 +122,7 @@ def _limit(name: str, text: str) -> Any:
 @runs.command("fork")
 def fork_run(
     run_id: RunId,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     turn: Annotated[
@@ -166,7 +165,7 @@ def fork_run(
 def compare_runs(
     run_id: RunId,
     other_id: Annotated[str, typer.Argument(help="Id of the other run.")],
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from loopagent.app import App
-from loopagent.cli.manage import AsJson, Database, Project, ago, with_app
+from loopagent.cli.manage import AsJson, ago, with_app
+from loopagent.cli.opening import Database, ProjectDir
 from loopagent.cli.output import out, print_json, short, table, visible
 from loopagent.conversation_port import ConversationRow
 from loopagent.core.conversation import Said
@@ -22,7 +23,7 @@ Tenant = Annotated[str, typer.Option(help="Organisation of that user.")]
 
 @conversations.command("list")
 def list_conversations(
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     user: User = "",
@@ -48,7 +49,7 @@ def list_conversations(
 @conversations.command("show")
 def show_conversation(
     conversation: Id,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     user: User = "",
@@ -78,7 +79,7 @@ def show_conversation(
 @conversations.command("delete")
 def delete_conversation(
     conversation: Id,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     user: User = "",
     tenant: Tenant = "",

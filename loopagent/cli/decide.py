@@ -12,7 +12,8 @@ import typer
 from rich.text import Text
 
 from loopagent.app import App
-from loopagent.cli.manage import AsJson, Database, Project, with_app
+from loopagent.cli.manage import AsJson, with_app
+from loopagent.cli.opening import Database, ProjectDir
 from loopagent.cli.output import out, print_json, short, table
 from loopagent.cli.session import (
     drive,
@@ -50,7 +51,7 @@ class Seen(NamedTuple):
 
 @requests.command("list")
 def list_requests(
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     status: Annotated[
@@ -83,7 +84,10 @@ def _who(request: RequestRow) -> str:
 
 @requests.command("show")
 def show_request(
-    request_id: RequestId, project: Project = Path(), db: Database = None, as_json: AsJson = False
+    request_id: RequestId,
+    project: ProjectDir = Path(),
+    db: Database = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show one request: what is asked, and what may be decided."""
 
@@ -117,7 +121,7 @@ def approve_request(
     feedback: Annotated[str, typer.Option(help="Text for the agent.")] = "",
     revision: Revision = None,
     digest: Digest = None,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
 ) -> None:
     """Approve what is shown, and go on with its run here to its end or its next question."""
@@ -138,7 +142,7 @@ def edit_request(
     feedback: Annotated[str, typer.Option(help="Text for the agent.")] = "",
     revision: Revision = None,
     digest: Digest = None,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
 ) -> None:
     """Change a plan or the parameters of a call, and approve it as changed."""
@@ -153,7 +157,7 @@ def reject_request(
     feedback: Annotated[str, typer.Option(help="Why, and what to do instead.")] = "",
     revision: Revision = None,
     digest: Digest = None,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
 ) -> None:
     """Refuse what is shown, and go on with its run here to its end or its next question."""
@@ -230,7 +234,7 @@ def answer_request(
         str | None, typer.Option(help="For a client tool: what it brought, as JSON or text.")
     ] = None,
     error: Annotated[str | None, typer.Option(help="For a client tool: why it failed.")] = None,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from loopagent import logs, resources
-from loopagent.app import App
+from loopagent import resources
 from loopagent.attachments import Attachment
 from loopagent.cli import control, decide, scenarios, tools
 from loopagent.cli.actions import actions
 from loopagent.cli.attach import read_files
 from loopagent.cli.conversations import conversations
 from loopagent.cli.memory import memory
+from loopagent.cli.opening import Database, ProjectDir, open_app
 from loopagent.cli.session import Output, drive, payload_of, run_async, terminal_answerer
 from loopagent.cli.skills import skills
 from loopagent.cli.triggers import triggers
+from loopagent.cli.worker import worker
 from loopagent.conversations import OnBusy
 from loopagent.core.agent_spec import Limits
 from loopagent.errors import ConfigError
 from loopagent.project import Project, load_project
-from loopagent.settings import Settings
-from loopagent.telemetry import Telemetry
 
 
 cli = typer.Typer(
@@ -47,11 +45,7 @@ cli.add_typer(skills, name="skills")
 cli.add_typer(tools.schemas, name="schemas")
 cli.add_typer(tools.reply, name="reply")
 cli.command("test")(scenarios.run_scenarios)
-ProjectDir = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
-Database = Annotated[
-    str | None, typer.Option("--db", help="Where runs are kept: a file or a store URL.")
-]
-
+cli.command("worker")(worker)
 Conversation = Annotated[
     str | None, typer.Option(help="Id of the conversation to continue, or to begin.")
 ]
@@ -148,10 +142,17 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8080,
     db: Database = None,
+    work: Annotated[
+        bool,
+        typer.Option(
+            "--work/--no-work",
+            help="Run agents in this process, or leave that to workers on the same database.",
+        ),
+    ] = True,
 ) -> None:
-    """Serve the HTTP API of a project and run its agents in this process."""
+    """Serve the HTTP API of a project, and run its agents in this process unless told not to."""
     loaded = load_project(project)
-    app = open_app(loaded, db or loaded.settings.db or "runs.db", serving=True)
+    app = open_app(loaded, db or loaded.settings.db or "runs.db", serving=True, work=work)
     tools.serve_forever(app, host, port)
 
 
@@ -161,56 +162,11 @@ def init(folder: Annotated[Path, typer.Argument(help="Folder to make.")]) -> Non
     tools.make_project(folder)
 
 
-def open_app(
-    project: Project, db: str | None, *, recover: bool = True, serving: bool = False
-) -> App:
-    """The app of a project, over a store that may be given as a file name; the process logs without its secrets.
-
-    Args:
-        project: The project.
-        db: A file name or a store URL; None takes what the project says.
-        recover: Whether to take up runs that an earlier process left in the middle.
-        serving: Log as the project says; otherwise only warnings are shown, as plain lines.
-    """
-    settings = project.settings
-    url = db or settings.db or "memory://"
-    app = App(
-        agents=project.agents.values(),
-        store=url if "://" in url else f"sqlite:///{url}",
-        model=settings.model,
-        structured=settings.structured,
-        secrets=settings.secrets,
-        retention=settings.retention,
-        hooks=project.hooks,
-        embedder=settings.embeddings,
-        secret_values=project.secret_values,
-        actions=project.actions.values(),
-        base_dir=project.folder,
-        recover=recover,
-        triggers=project.triggers.values(),
-        telemetry=_telemetry(settings) if serving else None,
-    )
-    if serving:
-        logs.set_up(mask=app.redactor.mask, level=settings.log_level, form=settings.log_format)
-    else:
-        logs.set_up(mask=app.redactor.mask, level="warning", form="plain")
-    return app
-
-
 def _attached(project: Project, agent: str, files: list[Path]) -> list[Attachment]:
     """Files for a run; none is read that could not be taken anyway."""
     known = project.agents.get(agent)
     most = (known.spec.limits if known else Limits()).max_attachment_bytes
     return read_files(files, most)
-
-
-def _telemetry(settings: Settings) -> Telemetry:
-    """What a server tells of its runs."""
-    if not settings.otel:
-        return Telemetry(metrics=settings.metrics)
-    from loopagent.telemetry.exporting import exporting  # noqa: PLC0415 - only who traces needs it
-
-    return exporting(os.environ, metrics=settings.metrics)
 
 
 def _payload(file: Path | None, settings: list[str]) -> Any:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from loopagent.app import App
+from loopagent.cli.opening import Database, ProjectDir, open_app
 from loopagent.cli.output import out, print_json, short, show_event, table
 from loopagent.cli.session import run_async
 from loopagent.core.lineage import ARROW
@@ -26,10 +27,6 @@ runs = typer.Typer(
     help="Runs: look at them, pause, resume, fork, cancel, delete, prune.",
     no_args_is_help=True,
 )
-Project = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
-Database = Annotated[
-    str | None, typer.Option("--db", help="Where runs are kept: a file or a store URL.")
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RunId = Annotated[str, typer.Argument(help="Id of the run.")]
 Work = Callable[[App], Awaitable[int]]
@@ -37,8 +34,6 @@ Work = Callable[[App], Awaitable[int]]
 
 def with_app(project: Path, db: str | None, work: Work) -> None:
     """Open the project's app without taking up its runs, do something with it, exit with its code."""
-    from loopagent.cli.main import open_app  # noqa: PLC0415 - main imports this module
-
     loaded = load_project(project)
     url = db or loaded.settings.db or "runs.db"
     if "://" not in url and not Path(url).exists():
@@ -54,7 +49,7 @@ def with_app(project: Path, db: str | None, work: Work) -> None:
 
 @runs.command("list")
 def list_runs(
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     agent: Annotated[str | None, typer.Option(help="Only runs of this agent.")] = None,
@@ -95,7 +90,7 @@ def list_runs(
 
 @runs.command("show")
 def show_run(
-    run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False
+    run_id: RunId, project: ProjectDir = Path(), db: Database = None, as_json: AsJson = False
 ) -> None:
     """Show a run."""
 
@@ -114,7 +109,7 @@ def show_run(
 @runs.command("events")
 def show_events(
     run_id: RunId,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     after: Annotated[int, typer.Option(min=0, help="Only events with a larger number.")] = 0,
@@ -131,7 +126,7 @@ def show_events(
 
 @runs.command("turns")
 def count_turns(
-    run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False
+    run_id: RunId, project: ProjectDir = Path(), db: Database = None, as_json: AsJson = False
 ) -> None:
     """List a run's planner calls: one line a turn, and what each turn's reply decided."""
 
@@ -157,7 +152,7 @@ def count_turns(
 def show_turn(
     run_id: RunId,
     turn: Annotated[int, typer.Argument(help="Number of the turn, from 1.")],
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -185,7 +180,7 @@ def show_turn(
 
 @runs.command("explain")
 def explain_run(
-    run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False
+    run_id: RunId, project: ProjectDir = Path(), db: Database = None, as_json: AsJson = False
 ) -> None:
     """Say turn by turn who decided what, and on which grounds, from the run's events."""
 
@@ -204,7 +199,7 @@ def explain_run(
 @runs.command("cancel")
 def cancel_run(
     run_id: RunId,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     reason: Annotated[str, typer.Option(help="Why.")] = "",
@@ -224,7 +219,7 @@ def cancel_run(
 
 @runs.command("delete")
 def delete_run(
-    run_id: RunId, project: Project = Path(), db: Database = None, as_json: AsJson = False
+    run_id: RunId, project: ProjectDir = Path(), db: Database = None, as_json: AsJson = False
 ) -> None:
     """Remove an ended run with everything that belongs to it."""
 
@@ -245,7 +240,7 @@ def prune_runs(
         float,
         typer.Option("--older-than", min=0.001, metavar="DAYS", help="Days since they ended."),
     ],
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     logs_only: Annotated[

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from loopagent.app import App
-from loopagent.cli.manage import AsJson, Database, Project, with_app
+from loopagent.cli.manage import AsJson, with_app
+from loopagent.cli.opening import Database, ProjectDir
 from loopagent.cli.output import out, print_json, short, table
 from loopagent.core.notes import Note, NoteChange, NoteStatus, NoteType, public
 from loopagent.memory import EVERYBODY, Viewer
@@ -29,7 +30,7 @@ Agent = Annotated[str | None, typer.Option(help="Only notes of this agent.")]
 
 @memory.command("list")
 def list_notes(
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     user: User = None,
@@ -56,7 +57,7 @@ def list_notes(
 @memory.command("show")
 def show_note(
     note_id: NoteId,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     user: User = None,
@@ -74,7 +75,7 @@ def show_note(
 @memory.command("edit")
 def edit_note(
     note_id: NoteId,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     user: User = None,
@@ -104,7 +105,7 @@ def edit_note(
 @memory.command("delete")
 def delete_note(
     note_id: NoteId,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     user: User = None,
     tenant: Tenant = "",
@@ -121,7 +122,7 @@ def delete_note(
 
 @memory.command("export")
 def export_notes(
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     user: User = None,
     tenant: Tenant = "",

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from loopagent.app import App
-from loopagent.cli.manage import AsJson, Database, Project, with_app
+from loopagent.cli.manage import AsJson, with_app
+from loopagent.cli.opening import Database, ProjectDir, open_app
 from loopagent.cli.output import err, out, print_json, short, table
 from loopagent.cli.session import Output, drive, run_async, terminal_answerer
 from loopagent.errors import ConfigError
@@ -32,10 +33,10 @@ SHOWN_MOMENTS = 3
 
 
 @triggers.command("list")
-def list_triggers(project: Project = Path(), db: Database = None, as_json: AsJson = False) -> None:
+def list_triggers(
+    project: ProjectDir = Path(), db: Database = None, as_json: AsJson = False
+) -> None:
     """List triggers, with when they fire next and when they last fired."""
-    from loopagent.cli.main import open_app  # noqa: PLC0415 - main imports this module
-
     loaded = load_project(project)
 
     async def work() -> int:
@@ -52,7 +53,7 @@ def list_triggers(project: Project = Path(), db: Database = None, as_json: AsJso
 
 
 @triggers.command("check")
-def check_triggers(project: Project = Path(), as_json: AsJson = False) -> None:
+def check_triggers(project: ProjectDir = Path(), as_json: AsJson = False) -> None:
     """Check the triggers of a project, their secrets too; exit code 2 when one cannot work."""
     loaded = load_project(project)  # complains with file and line
     wrong = [
@@ -75,7 +76,7 @@ def check_triggers(project: Project = Path(), as_json: AsJson = False) -> None:
 @triggers.command("fire")
 def fire_trigger(
     name: Name,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     body: Annotated[
         Path | None, typer.Option(help="JSON file with what a webhook would have been sent.")
@@ -89,8 +90,6 @@ def fire_trigger(
     ] = True,
 ) -> None:
     """Fire a trigger by hand; debounce, cooldown and `enabled` do not count."""
-    from loopagent.cli.main import open_app  # noqa: PLC0415 - main imports this module
-
     loaded = load_project(project)
     given = None if body is None else _read(body)
 
@@ -115,7 +114,7 @@ def fire_trigger(
 @triggers.command("log")
 def show_log(
     name: Annotated[str | None, typer.Argument(help="Only of this trigger.")] = None,
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
     status: Annotated[DeliveryStatus | None, typer.Option(help="Only of this status.")] = None,

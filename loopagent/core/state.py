@@ -345,6 +345,15 @@ class RunState:
         )
 
     @property
+    def due(self) -> float | None:
+        """When somebody has to do something for the run, in seconds since the epoch: 0 is at once, None never."""
+        inside = [one for one in self.pending.values() if not is_outside(one)]
+        if self.ended or self.resting:
+            return None
+        timers = [one.due for one in inside if isinstance(one, SetTimer)]
+        return min(timers) if timers and len(timers) == len(inside) else 0.0
+
+    @property
     def calling(self) -> CallModel | None:
         """The planner call under way, if there is one."""
         return next((one for one in self.pending.values() if isinstance(one, CallModel)), None)

@@ -98,6 +98,7 @@ class AtWork:
         live.state, live.version, live.view = fresh.state, fresh.version, fresh.view
         for key in live.tasks.keys() - live.state.pending.keys():
             live.tasks.pop(key).cancel()
+            live.forget(key)
 
     async def _read(self, run_id: str) -> Live:
         snapshot = await self._store.load(run_id)
@@ -140,8 +141,11 @@ class AtWork:
             self._bus.idle(live.run_id, live.state.status)
 
     def forget_if_resting(self, live: Live) -> None:
-        """Let go of a run that nothing goes on in, then of those above it."""
-        if not self._asleep(live, live.resting) or live not in self:
+        """Let go of a run that nothing goes on in, then of those above it.
+
+        One that somebody has locked is left: they are about to do something, and ask again.
+        """
+        if live.lock.locked() or not self._asleep(live, live.resting) or live not in self:
             return
         self.drop(live)
         self._leases.drop(live)

@@ -136,6 +136,12 @@ class Bus:
         }
         self.publish(run_id, [event])
 
+    def nudge(self, *run_ids: str) -> None:
+        """Have the listeners of runs look at the store: another process committed something."""
+        for run_id in set(run_ids):
+            for subscription in tuple(self._listeners.get(run_id, ())):
+                subscription.wake()
+
     def wake_all(self) -> None:
         """End every waiting `get`, for shutdown."""
         for listeners in self._listeners.values():

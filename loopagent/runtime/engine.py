@@ -22,6 +22,7 @@ from loopagent.ports import NOTHING, Commit, Handed, Store
 from loopagent.runtime.at_work import AtWork
 from loopagent.runtime.bus import Bus
 from loopagent.runtime.children import Children, ModelOf
+from loopagent.runtime.elsewhere import Elsewhere
 from loopagent.runtime.ends import broken, event_of, in_doubt, log_end, log_start
 from loopagent.runtime.hold import Hold
 from loopagent.runtime.leases import Leases
@@ -45,6 +46,7 @@ class Engine:
         leases: Keeps other processes from performing the same effects.
         model_of: Chooses the model of a child run.
         clock: Seconds since the epoch.
+        works: Whether this process works on runs; if not, it leaves them to others.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Engine:
         leases: Leases,
         model_of: ModelOf,
         clock: Callable[[], float],
+        works: bool = True,
     ) -> None:
         self._store = store
         self._performer = performer
@@ -66,6 +69,7 @@ class Engine:
         self._hold = Hold(store, bus, self._store_held)
         self._children = Children(self, store, model_of, clock)
         self.runs = AtWork(store, bus, leases, self._tree_rests)
+        self.elsewhere = leases.holder = Elsewhere(self, store, bus, works=works)
 
     async def create(
         self,
@@ -158,24 +162,37 @@ class Engine:
         """Work on a run that was left in the middle; False when another process holds it or nothing is to do."""
         known = self.runs.get(run_id)
         if known is not None:
-            if known.tasks:
+            if known.tasks or known.state.unheard or known.lock.locked():
                 return False
             self.runs.drop(known)
         live = await self.runs.load(run_id)
-        if await self._children.stop_stray(live):
-            return False
-        async with live.lock:
-            return await self._take_up(live)
+        try:
+            if await self._children.stop_stray(live):
+                return False
+            async with live.lock:
+                return live in self.runs and await self._take_up(live)
+        finally:
+            self.runs.forget_if_resting(live)
 
     async def _take_up(self, live: Live) -> bool:
         """Perform what is pending and not performed here, if nobody else does; under the run's lock."""
-        if live.state.ended or not live.workable or not await self._leases.take(live):
-            self.runs.forget_if_resting(live)
+        if live.state.ended or not live.workable or not self.elsewhere.may_work():
+            return False
+        if not await self._leases.take(live):
             return False
         if doubts := in_doubt(live, self._clock()):
             await self._apply(live, lambda _: doubts)
         await self._dispatch(live, [live.state.pending[key] for key in live.workable])
         return True
+
+    async def catch_up(self, live: Live, version: int) -> None:
+        """Look at a run that another process moved on to a version, and go on from there."""
+        async with live.lock:
+            if live in self.runs and live.version < version:
+                await self.runs.reload(live)
+                if live.owned:
+                    await self._dispatch(live, [live.state.pending[key] for key in live.workable])
+        self.runs.forget_if_resting(live)
 
     def partial(self, run_id: str) -> str:
         """Visible text of the reply that is arriving now, empty when none is."""
@@ -190,10 +207,18 @@ class Engine:
     def _tree_rests(self, state: RunState) -> None:
         self._children.at_rest(state, self._bus)
 
-    async def aclose(self) -> None:
-        """Stop performing. Nothing is lost: what was pending is pending for the next process."""
+    async def aclose(self, grace_seconds: float = 0.0) -> None:
+        """Stop performing. Nothing is lost: what was pending is pending for the next process.
+
+        Args:
+            grace_seconds: How long calls under way may go on; what follows from them is left to others.
+        """
         self.closing = True
         await self._children.aclose()
+        await self.elsewhere.aclose()
+        calls = [task for live in self.runs for task in live.calls]
+        if calls and grace_seconds > 0:
+            await asyncio.wait(calls, timeout=grace_seconds)
         tasks = [task for live in self.runs for task in live.tasks.values()]
         for task in tasks:
             task.cancel()
@@ -285,6 +310,9 @@ class Engine:
                 live.tasks.pop(effect.target).cancel()
                 live.forget(effect.target)
         todo = [one for one in effects if live.must_perform(one.id)]
+        if self.elsewhere.parks(live, self._clock()):
+            await self._park(live)
+            return
         if not todo or self.closing:
             self.runs.rest(live)
             return
@@ -293,13 +321,27 @@ class Engine:
             self._begin(live, todo)
             self.runs.rest(live)
             return
-        if not (live.owned or await self._leases.take(live)):
+        if not (live.owned or (self.elsewhere.may_work() and await self._leases.take(live))):
+            live.idle.set()
+            self.elsewhere.left(live.run_id)
             return
         live.idle.clear()
         risky = [one.id for one in todo if isinstance(one, RunAction) and not one.repeatable]
         if risky:
             await self._record(live, "started", {"effects": risky})
         self._begin(live, todo)
+
+    async def _park(self, live: Live) -> None:
+        """Leave a run to the clock of the store: nothing of it stays here."""
+        assert live.state.due is not None
+        for key in list(live.tasks):
+            live.tasks.pop(key).cancel()
+        await self._leases.give_back(live)
+        self.elsewhere.due_at(live.state.due)
+        if live.state.waiting:
+            self.runs.rest(live)
+        else:
+            live.idle.set()
 
     def _begin(self, live: Live, effects: Sequence[Effect]) -> None:
         for effect in effects:
@@ -375,26 +417,29 @@ class Engine:
                 return
             finally:
                 live.spare = []
+            self._leases.went_well(live.run_id)
             self.runs.rest(live)
         self.runs.forget_if_resting(live)
 
-    async def let_go(self, live: Live) -> None:
-        """Let go of a run whose progress cannot be saved: the store has it as it last was."""
+    async def let_go(self, live: Live, *, lost: bool = False) -> None:
+        """Let go of a run whose progress cannot be saved, or that was `lost`: the store has it as it is."""
         for task in live.tasks.values():
             task.cancel()
         live.tasks.clear()
         live.take_held()
         self.runs.drop(live)
-        try:
-            await self._leases.give_back(live)
-        except StoreError:
-            log.warning("lease.not_released", run_id=live.run_id)
-
-    async def sweep(self, every_seconds: float = 10.0) -> None:
-        """Take up, again and again, what another process or a failing store left in the middle; run it as a task."""
-        while True:
-            await asyncio.sleep(every_seconds)
+        if lost:
+            self._leases.forget(live)
+        elif self.elsewhere.dispatcher is not None and live.owned:
+            self._leases.put_off(live.run_id)
+        else:
             try:
-                await self.recover()
-            except StoreError as error:
-                log.error("runs.not_swept", error)
+                await self._leases.give_back(live)
+            except StoreError:
+                log.warning("lease.not_released", run_id=live.run_id)
+
+
+def _these(events: Sequence[Event], state: RunState) -> Sequence[Event]:
+    """What happened, whatever the run looks like by now."""
+    del state
+    return events

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from loopagent.core.effects import is_outside
+from loopagent.core.effects import SetTimer, StartRun, is_outside
 from loopagent.core.events import Event
 from loopagent.ports import Snapshot
 from loopagent.runtime.view import ChatView
@@ -143,6 +143,16 @@ class Live:
         }
 
     @property
+    def calls(self) -> list[asyncio.Task[None]]:
+        """Calls under way that somebody outside answers: of models and actions."""
+        pending = self.state.pending
+        return [
+            task
+            for key, task in self.tasks.items()
+            if not isinstance(pending.get(key), StartRun | SetTimer)
+        ]
+
+    @property
     def workable(self) -> list[str]:
         """Ids of pending effects that a worker must perform and nobody performs yet; of a paused run, none."""
         return [key for key in self.state.pending if self.must_perform(key)]
@@ -161,7 +171,7 @@ class Live:
 
     @property
     def resting(self) -> bool:
-        """Whether nothing goes on here: no work under way, none waiting, nothing to deliver."""
+        """Whether nothing goes on here: no work under way, none waiting that is ours, nothing to deliver."""
         if self.tasks or self.ready or self.state.unheard:
             return False
-        return self.state.ended or not self.workable
+        return self.state.ended or not self.owned or not self.workable

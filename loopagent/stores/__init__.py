@@ -29,8 +29,9 @@ def open_store(url: str) -> Store:
     Args:
         url: `sqlite:///relative.db`, `sqlite:////absolute.db` (options: `?synchronous=NORMAL`,
             `&durability=turn`, `&hold_seconds=0.02`, `&busy_timeout_seconds=30`, `&inline_seconds=0`,
-            `&max_bytes=…`), `sqlite://` or `memory://` for a store that ends with the process, 
-            `postgresql://user:password@host/database` (options: see `PostgresStore`), or a scheme of an installed plugin.
+            `&max_bytes=…`), `sqlite://` or `memory://` for a store that ends with the process,
+            `postgresql://user:password@host/database` (options: see `PostgresStore`), or a scheme of
+            an installed plugin.
 
     Raises:
         ConfigError: The URL names no store that is available.

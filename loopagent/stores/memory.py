@@ -14,6 +14,7 @@ from loopagent.ports import LogEntry, RequestRow, RunRow, Snapshot, StoredArtifa
 from loopagent.stores import records
 from loopagent.stores.memory_answers import MemoryAnswers
 from loopagent.stores.memory_conversations import MemoryConversations
+from loopagent.stores.memory_dispatch import MemoryDispatch
 from loopagent.stores.memory_notes import MemoryNotes
 from loopagent.stores.memory_triggers import MemoryTriggers
 
@@ -46,6 +47,7 @@ class _Run:
         default_factory=list["tuple[LogEntry, _Run]"], repr=False
     )
     artifacts: dict[str, StoredArtifact] = field(default_factory=dict[str, StoredArtifact])
+    due: float | None = None
     owner: str | None = None
     leased_until: float = 0.0
 
@@ -58,7 +60,7 @@ class _Request:
     row: RequestRow
 
 
-class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers, Durability):
+class MemoryStore(MemoryDispatch, MemoryNotes, MemoryTriggers, MemoryAnswers, Durability):
     """Keeps runs as the objects they are; states are values, so none is copied.
 
     Args:
@@ -123,7 +125,7 @@ class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers, Durability):
         run.version += 1
         entry = LogEntry(run.version, first_seq, commit.at, commit.events, facts, commit.messages)
         root.seq += len(facts)
-        run.state = commit.state
+        run.state, run.due = commit.state, records.due(commit.state)
         run.updated_at = commit.at
         run.entries.append(entry)
         root.timeline.append((entry, run))
@@ -331,33 +333,11 @@ class MemoryStore(MemoryNotes, MemoryTriggers, MemoryAnswers, Durability):
         """How many requests wait; see `Store.open_requests`."""
         return sum(one.row.status == "open" for one in self._requests.values())
 
-    async def unfinished(self) -> list[str]:
-        """Ids of runs with work to do, oldest first."""
-        heads = self._talks.heads()
-        return [
-            key for key, one in self._runs.items() if records.has_work(one.state) or key in heads
-        ]
+    def _leases(self) -> dict[str, _Run]:
+        return self._runs
 
-    # ------------------------------------------------------------------ leases
-
-    async def claim(self, run_id: str, owner: str, *, now: float, lease_seconds: float) -> bool:
-        """Take or renew a lease; see `Store.claim`."""
-        run = self._runs.get(run_id)
-        if run is None or (run.owner not in (None, owner) and run.leased_until > now):
-            return False
-        run.owner, run.leased_until = owner, now + lease_seconds
-        return True
-
-    async def release(self, run_id: str, owner: str) -> None:
-        """Give a lease back; see `Store.release`."""
-        run = self._runs.get(run_id)
-        if run is not None and run.owner == owner:
-            run.owner = None
-
-    async def owner(self, run_id: str) -> str | None:
-        """Who holds the lease; see `Store.owner`."""
-        run = self._runs.get(run_id)
-        return None if run is None else run.owner
+    def _heads(self) -> set[str]:
+        return self._talks.heads()
 
     # ------------------------------------------------------------------ artifacts
 

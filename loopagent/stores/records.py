@@ -95,9 +95,12 @@ def shown(state: RunState) -> str:
     return state.shown or "running"
 
 
-def has_work(state: RunState) -> bool:
-    """Whether a worker must do something: tell other runs, or go on instead of waiting for people and children."""
-    return bool(state.unheard) or not (state.ended or state.resting)
+def due(state: RunState) -> float | None:
+    """When a worker must do something for a run, in seconds since the epoch: 0 is at once, None never.
+
+    A run that waits for people or for other runs is never due; one that waits for the clock alone is when it says.
+    """
+    return 0.0 if state.unheard else state.due
 
 
 def title(commit: Commit) -> str:

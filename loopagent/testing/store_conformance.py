@@ -25,6 +25,7 @@ from loopagent.errors import RequestError, StoreError
 from loopagent.ports import RememberedAnswer, RequestRow, RunRow, Store, StoredArtifact
 from loopagent.testing import (
     conversation_checks,
+    dispatch_checks,
     fork_checks,
     note_checks,
     store_checks,
@@ -330,6 +331,7 @@ CHECKS: list[Check] = [
         vars(store_checks),
         vars(conversation_checks),
         globals(),
+        vars(dispatch_checks),
         vars(note_checks),
         vars(trigger_checks),
         vars(fork_checks),

@@ -18,7 +18,6 @@ from loopagent.ports import (
     StoredArtifact,
 )
 from loopagent.stores import records
-from loopagent.stores.postgres.conversations import HEADS
 from loopagent.stores.postgres.statements import where
 from loopagent.stores.written import read_state
 
@@ -256,6 +255,11 @@ async def request(db: Db, request_id: str) -> RequestRow | None:
     return None if found is None else _request(found)
 
 
+async def open_requests(db: Db) -> int:
+    """How many requests are open; reads the index alone."""
+    return int(await db.fetchval("SELECT count(*) FROM request WHERE status = 'open'"))
+
+
 def _request(found: Any) -> RequestRow:
     resolution = found["resolution"]
     return RequestRow(
@@ -281,21 +285,7 @@ def _next(name: str, found: list[Any], size: int) -> str | None:
     return records.encode_cursor(name, found[size - 1]["key"]) if len(found) > size else None
 
 
-async def unfinished(db: Db) -> list[str]:
-    """Ids of runs with work to do, oldest first."""
-    found = await db.fetch(
-        f"SELECT id, key FROM run WHERE due IS NOT NULL UNION {HEADS} ORDER BY key"
-    )
-    return [one["id"] for one in found]
-
-
 # ---------------------------------------------------------------------- one value
-
-
-async def owner(db: Db, run_id: str) -> str | None:
-    """Who holds a run's lease."""
-    found: str | None = await db.fetchval("SELECT owner FROM run WHERE id = $1", run_id)
-    return found
 
 
 async def artifact(db: Db, run_id: str, artifact_id: str) -> StoredArtifact | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from loopagent.stores import records, written
 from loopagent.stores.postgres import reads, tables, writes
 from loopagent.stores.postgres.address import Address, parse
 from loopagent.stores.postgres.connections import Connections
+from loopagent.stores.postgres.dispatch_methods import PostgresDispatch
 from loopagent.stores.postgres.more_methods import PostgresConversations, PostgresRetention
 from loopagent.stores.postgres.note_methods import PostgresNotes
+from loopagent.stores.postgres.signals import Signals
+from loopagent.stores.postgres.triggers import PostgresTriggers
 
 
 if TYPE_CHECKING:
@@ -26,10 +29,10 @@ if TYPE_CHECKING:
     )
     from loopagent.stores.postgres.connections import Db
 
-T = TypeVar("T")
 
-
-class PostgresStore(PostgresConversations, PostgresRetention, PostgresNotes):
+class PostgresStore(
+    PostgresDispatch, PostgresConversations, PostgresRetention, PostgresNotes, PostgresTriggers
+):
     """Keeps runs in a schema of a PostgreSQL database that many processes share.
 
     A server that is away is waited for: what was asked meanwhile is done when it is back.
@@ -44,6 +47,11 @@ class PostgresStore(PostgresConversations, PostgresRetention, PostgresNotes):
         ConfigError: A setting cannot work.
     """
 
+    durability: Literal["effect", "turn"] = "effect"
+    """Every commit is safe; see `Store.durability`."""
+    hold_seconds: float = 0.0
+    """No commit is kept back; see `Store.hold_seconds`."""
+
     def __init__(
         self,
         address: Address | str,
@@ -54,6 +62,7 @@ class PostgresStore(PostgresConversations, PostgresRetention, PostgresNotes):
         self.address.check()
         self._keep_answers_seconds = keep_answers_seconds
         self._connections = Connections(self.address)
+        self._signals = Signals(self.address)
         self._run = self._connections.run
         self._specs = reads.Specs()
         self._spec_keys: dict[str, int] = {}
@@ -66,9 +75,11 @@ class PostgresStore(PostgresConversations, PostgresRetention, PostgresNotes):
         except BaseException:
             await self._connections.aclose()
             raise
+        self._signals.open()
 
     async def aclose(self) -> None:
-        """Let go of the connections."""
+        """Tell others what is still untold, and let go of the connections."""
+        await self._signals.aclose()
         await self._connections.aclose()
 
     # ------------------------------------------------------------------ runs
@@ -79,7 +90,9 @@ class PostgresStore(PostgresConversations, PostgresRetention, PostgresNotes):
         for one in commit.artifacts:
             records.check_artifact(one, hashlib.sha256(one.content).hexdigest())
         spec = await self._spec(row)
-        return await self._run(lambda db, again: writes.create(db, row, spec, again))
+        seq = await self._run(lambda db, again: writes.create(db, row, spec, again))
+        self._told(commit)
+        return seq
 
     async def _spec(self, row: written.Row) -> int:
         """The key of a run's definition, which is stored the first time it is met."""
@@ -93,10 +106,13 @@ class PostgresStore(PostgresConversations, PostgresRetention, PostgresNotes):
             self._spec_keys[digest] = key
         return key
 
-    async def commit(self, commit: Commit) -> int:
-        """Append a transition; see `Store.commit`."""
-        row = written.prepare(commit)
-        return await self._run(lambda db, again: writes.commit(db, row, again))
+    async def commit(self, commit: Commit, *later: Commit) -> int:
+        """Append transitions; see `Store.commit`."""
+        commits = records.one_after_the_other((commit, *later))
+        rows = [written.prepare(one) for one in commits]
+        seq = await self._run(lambda db, again: writes.commit_all(db, rows, again))
+        self._told(commits[-1])
+        return seq
 
     async def load(self, run_id: str) -> Snapshot | None:
         """The run as last committed; see `Store.load`."""
@@ -154,23 +170,9 @@ class PostgresStore(PostgresConversations, PostgresRetention, PostgresNotes):
         """One request; see `Store.request`."""
         return await self._find(None, lambda db, _: reads.request(db, request_id))
 
-    async def unfinished(self) -> list[str]:
-        """Ids of runs with work to do, oldest first."""
-        return await self._run(lambda db, _: reads.unfinished(db))
-
-    # ------------------------------------------------------------------ leases
-
-    async def claim(self, run_id: str, owner: str, *, now: float, lease_seconds: float) -> bool:
-        """Take or renew a lease; see `Store.claim`."""
-        return await self._run(lambda db, _: writes.claim(db, run_id, owner, now, lease_seconds))
-
-    async def release(self, run_id: str, owner: str) -> None:
-        """Give a lease back; see `Store.release`."""
-        await self._run(lambda db, _: writes.release(db, run_id, owner))
-
-    async def owner(self, run_id: str) -> str | None:
-        """Who holds the lease; see `Store.owner`."""
-        return await self._find(None, lambda db, _: reads.owner(db, run_id))
+    async def open_requests(self) -> int:
+        """How many requests wait; see `Store.open_requests`."""
+        return await self._run(lambda db, _: reads.open_requests(db))
 
     # ------------------------------------------------------------------ artifacts and answers
 

@@ -24,6 +24,15 @@ Db: TypeAlias = Any
 # ---------------------------------------------------------------------- commits
 
 
+async def commit_all(db: Db, rows: Sequence[Row], again: bool) -> int:
+    """Move a run on by one commit or several; returns the `seq` of the first fact."""
+    if len(rows) == 1:
+        return await commit(db, rows[0], again)
+    async with db.transaction():
+        numbers = [await commit(db, one, again) for one in rows]
+        return numbers[0]
+
+
 async def commit(db: Db, row: Row, again: bool) -> int:
     """Move a run on, if it is still where the commit saw it; returns the `seq` of its first fact.
 
@@ -40,7 +49,7 @@ async def commit(db: Db, row: Row, again: bool) -> int:
         UPDATE run SET version = version + 1, seq = seq + {facts},
           shown = {made.value(records.shown(state))}, turn = {made.value(state.turn)},
           updated_at = {made.value(row.commit.at)}, state = {made.value(row.state)},
-          status = {made.value(state.status)}, due = {made.value(due(row))}
+          status = {made.value(state.status)}, due = {made.value(records.due(state))}
         WHERE id = {made.value(state.id)} AND version = {made.value(row.commit.version)}
         RETURNING key, root, seq, version, conversation
         """,
@@ -69,11 +78,6 @@ async def commit(db: Db, row: Row, again: bool) -> int:
     if seq is None:
         raise records.moved_on(state.id, row.commit.version)
     return seq
-
-
-def due(row: Row) -> float | None:
-    """When a worker has something to do for the run; see the column."""
-    return 0.0 if records.has_work(row.commit.state) else None
 
 
 async def _written(db: Db, row: Row) -> int | None:
@@ -220,11 +224,15 @@ async def create(db: Db, row: Row, spec: int, again: bool) -> int:
 async def _insert(db: Db, row: Row, spec: int, talk: int | None) -> int:
     made, state = Statement(), row.commit.state
     facts = made.value(len(row.commit.facts), "integer")
+    before = sum(len(one.facts) for one in row.commit.history)
+    all_facts = made.value(len(row.commit.facts) + before, "integer")
     root_id = records.root_of(state)
     child = root_id != state.id
     if child:
         top = made.value(root_id)
-        made.add("top", f"UPDATE run SET seq = seq + {facts} WHERE id = {top} RETURNING key, seq")
+        made.add(
+            "top", f"UPDATE run SET seq = seq + {all_facts} WHERE id = {top} RETURNING key, seq"
+        )
     root, source = ("top.key", "FROM top") if child else ("NULL::bigint", "")
     parent = made.value(state.parent_id or root_id)
     columns = {
@@ -236,9 +244,9 @@ async def _insert(db: Db, row: Row, spec: int, talk: int | None) -> int:
         "spec": made.value(spec, "bigint"),
         "agent": made.value(state.spec.name),
         "status": made.value(state.status),
-        "due": made.value(due(row), "double precision"),
-        "version": "1",
-        "seq": facts,
+        "due": made.value(records.due(state), "double precision"),
+        "version": made.value(row.commit.version + 1, "integer"),
+        "seq": all_facts,
         "shown": made.value(records.shown(state)),
         "turn": made.value(state.turn, "integer"),
         "created_at": made.value(row.commit.at, "double precision"),
@@ -259,6 +267,8 @@ async def _insert(db: Db, row: Row, spec: int, talk: int | None) -> int:
         if child
         else "SELECT key, key AS root, version, seq, conversation FROM added",
     )
+    if row.history:
+        _take_over(made, row)
     _append(made, row, facts)
     found = await db.fetchval(
         made.text(f"SELECT seq - {facts} + 1 FROM place"),
@@ -269,39 +279,34 @@ async def _insert(db: Db, row: Row, spec: int, talk: int | None) -> int:
     return int(found)
 
 
+def _take_over(made: Statement, row: Row) -> None:
+    """Begin the log with that of another run."""
+    seqs, messages, bodies = (list(one) for one in zip(*row.history, strict=True))
+    history = row.commit.history
+    columns = [
+        made.value(seqs, "bigint[]"),
+        made.value([len(one.facts) for one in history], "integer[]"),
+        made.value(messages, "integer[]"),
+        made.value([len(one.messages) for one in history], "integer[]"),
+        made.value(bodies, "bytea[]"),
+    ]
+    made.add(
+        "inherited",
+        f"""
+        INSERT INTO log (run, version, root, first_seq, last_seq, first_message, messages, body)
+        SELECT place.key, old.number, place.root, old.seq, old.seq + old.facts - 1, old.message, old.messages, old.body
+        FROM place, unnest({", ".join(columns)}) WITH ORDINALITY
+          AS old (seq, facts, message, messages, body, number)
+        """,
+    )
+
+
 async def spec_key(db: Db, digest: str, body: str) -> int:
     """Key of a pinned definition; equal ones are stored once."""
     await db.execute(
         "INSERT INTO spec (hash, body) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING", digest, body
     )
     return int(await db.fetchval("SELECT key FROM spec WHERE hash = $1", digest))
-
-
-# ---------------------------------------------------------------------- leases
-
-
-async def claim(db: Db, run_id: str, owner: str, now: float, lease_seconds: float) -> bool:
-    """Take or renew a lease."""
-    found = await db.fetchval(
-        """
-        UPDATE run SET owner = $1, leased_until = $2
-        WHERE id = $3 AND (owner IS NULL OR owner = $1 OR leased_until <= $4) RETURNING true
-        """,
-        owner,
-        now + lease_seconds,
-        run_id,
-        now,
-    )
-    return found is not None
-
-
-async def release(db: Db, run_id: str, owner: str) -> None:
-    """Give a lease back."""
-    await db.execute(
-        "UPDATE run SET owner = NULL, leased_until = NULL WHERE id = $1 AND owner = $2",
-        run_id,
-        owner,
-    )
 
 
 # ---------------------------------------------------------------------- artifacts and answers

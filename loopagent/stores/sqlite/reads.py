@@ -22,7 +22,6 @@ from loopagent.ports import (
     StoredArtifact,
 )
 from loopagent.stores import records
-from loopagent.stores.sqlite.conversations import HEADS
 from loopagent.stores.sqlite.writes import log_key
 from loopagent.stores.written import read_state
 
@@ -336,21 +335,7 @@ def open_requests(connection: sqlite3.Connection) -> int:
     return int(count)
 
 
-def unfinished(connection: sqlite3.Connection) -> list[str]:
-    """Ids of runs with work to do, oldest first."""
-    found = connection.execute(
-        f"SELECT id, key FROM run WHERE work = 1 UNION {HEADS} ORDER BY key"  # noqa: S608 - a constant
-    )
-    return [one for one, _ in found]
-
-
 # ---------------------------------------------------------------------- one value
-
-
-def owner(connection: sqlite3.Connection, run_id: str) -> str | None:
-    """Who holds a run's lease."""
-    found = connection.execute("SELECT owner FROM run WHERE id = ?", (run_id,)).fetchone()
-    return None if found is None else found[0]
 
 
 def artifact(

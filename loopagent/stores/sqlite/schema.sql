@@ -7,6 +7,7 @@ CREATE TABLE spec (
 );
 
 -- `root` is null for a run that is a root; `seq` counts the public events of a root's whole tree.
+-- `due` is when a worker has something to do for it, in seconds since the epoch (0: at once), or null.
 -- `log_from` is the version of the first log row that is kept. `state` comes last: lists read rows without it.
 CREATE TABLE run (
   key INTEGER PRIMARY KEY,
@@ -16,7 +17,7 @@ CREATE TABLE run (
   spec INTEGER NOT NULL,
   agent TEXT NOT NULL,
   status TEXT NOT NULL,
-  work INTEGER NOT NULL,
+  due REAL,
   version INTEGER NOT NULL,
   seq INTEGER NOT NULL,
   shown TEXT NOT NULL,
@@ -35,7 +36,7 @@ CREATE INDEX run_agent ON run (agent);
 CREATE INDEX run_status ON run (status);
 CREATE INDEX run_ended ON run (updated_at) WHERE root IS NULL AND status <> 'running';
 CREATE INDEX run_root ON run (root) WHERE root IS NOT NULL;
-CREATE INDEX run_work ON run (work) WHERE work = 1;
+CREATE INDEX run_due ON run (due) WHERE due IS NOT NULL;
 CREATE INDEX run_conversation ON run (conversation) WHERE conversation IS NOT NULL;
 CREATE INDEX run_in_line ON run (shown) WHERE shown = 'queued';
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from loopagent.errors import ConfigError
 from loopagent.stores import records, written
 from loopagent.stores.sqlite import conversations, reads, removal, writes
+from loopagent.stores.sqlite.dispatch_methods import SqliteDispatch
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
 from loopagent.stores.sqlite.note_methods import SqliteNotes
 from loopagent.stores.sqlite.readers import Readers
@@ -40,7 +41,7 @@ MAX_HOLD_SECONDS = 1.0
 """The longest that a commit may wait for the next one: what it holds is nowhere but in memory."""
 
 
-class SqliteStore(SqliteNotes, SqliteTriggers):
+class SqliteStore(SqliteDispatch, SqliteNotes, SqliteTriggers):
     """Keeps runs in a SQLite file that several processes may share.
 
     Args:
@@ -213,10 +214,6 @@ class SqliteStore(SqliteNotes, SqliteTriggers):
         """How many requests wait; see `Store.open_requests`."""
         return await self._readers.run(reads.open_requests)
 
-    async def unfinished(self) -> list[str]:
-        """Ids of runs with work to do, oldest first."""
-        return await self._readers.run(reads.unfinished)
-
     # ------------------------------------------------------------------ conversations
 
     async def conversations(
@@ -249,20 +246,6 @@ class SqliteStore(SqliteNotes, SqliteTriggers):
         return await self._write(
             lambda db: removal.delete_conversation(db, (tenant, user, conversation))
         )
-
-    # ------------------------------------------------------------------ leases
-
-    async def claim(self, run_id: str, owner: str, *, now: float, lease_seconds: float) -> bool:
-        """Take or renew a lease; see `Store.claim`."""
-        return await self._write(lambda db: writes.claim(db, run_id, owner, now, lease_seconds))
-
-    async def release(self, run_id: str, owner: str) -> None:
-        """Give a lease back; see `Store.release`."""
-        await self._write(lambda db: writes.release(db, run_id, owner))
-
-    async def owner(self, run_id: str) -> str | None:
-        """Who holds the lease; see `Store.owner`."""
-        return await self._readers.run(lambda db: reads.owner(db, run_id))
 
     # ------------------------------------------------------------------ artifacts and answers
 

@@ -38,7 +38,7 @@ def create(connection: sqlite3.Connection, row: Row) -> int:
     seq = facts if root is None else _count_at_root(connection, root, facts)
     cursor = connection.execute(
         """
-        INSERT INTO run (id, root, parent, spec, agent, status, work, version, seq, shown, turn,
+        INSERT INTO run (id, root, parent, spec, agent, status, due, version, seq, shown, turn,
                          created_at, updated_at, conversation, title, metadata, state)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
@@ -49,7 +49,7 @@ def create(connection: sqlite3.Connection, row: Row) -> int:
             _spec(connection, row),
             state.spec.name,
             state.status,
-            records.has_work(state),
+            records.due(state),
             row.commit.version + 1,
             facts,
             records.shown(state),
@@ -104,7 +104,7 @@ def commit(connection: sqlite3.Connection, rows: Sequence[Row]) -> int:
         UPDATE run
         SET version = ?, seq = seq + ?, shown = ?, turn = ?, updated_at = ?, state = ?
         WHERE id = ? AND version = ?
-        RETURNING key, root, seq, status, work
+        RETURNING key, root, seq, status, due
         """,
         (
             last.commit.version + 1,
@@ -120,9 +120,9 @@ def commit(connection: sqlite3.Connection, rows: Sequence[Row]) -> int:
     if not moved:
         raise records.moved_on(state.id, first.version)
     key, root, seq, *listed = moved[0]
-    now = [state.status, int(records.has_work(state))]
+    now = [state.status, records.due(state)]
     if listed != now:  # indexed and seldom changed, so not part of every update
-        connection.execute("UPDATE run SET status = ?, work = ? WHERE key = ?", (*now, key))
+        connection.execute("UPDATE run SET status = ?, due = ? WHERE key = ?", (*now, key))
     if root is not None:
         seq = _count_at_root(connection, root, facts)
     first_seq = int(seq) - facts + 1
@@ -186,31 +186,6 @@ def _change_request(
             "UPDATE request SET status = ?, resolved_at = ?, resolution = ? WHERE id = ?",
             (change.status, at, data, change.request_id),
         )
-
-
-# ---------------------------------------------------------------------- leases
-
-
-def claim(
-    connection: sqlite3.Connection, run_id: str, owner: str, now: float, lease_seconds: float
-) -> bool:
-    """Take or renew a lease."""
-    cursor = connection.execute(
-        """
-        UPDATE run SET owner = ?1, leased_until = ?2
-        WHERE id = ?3 AND (owner IS NULL OR owner = ?1 OR leased_until <= ?4)
-        """,
-        (owner, now + lease_seconds, run_id, now),
-    )
-    return cursor.rowcount == 1
-
-
-def release(connection: sqlite3.Connection, run_id: str, owner: str) -> None:
-    """Give a lease back."""
-    connection.execute(
-        "UPDATE run SET owner = NULL, leased_until = NULL WHERE id = ? AND owner = ?",
-        (run_id, owner),
-    )
 
 
 # ---------------------------------------------------------------------- artifacts and answers

@@ -144,3 +144,25 @@ CREATE INDEX note_place ON note (tenant, agent, person);
 CREATE INDEX note_run ON note (run);
 CREATE INDEX note_expires ON note (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX note_words ON note USING gin (words);
+
+-- `due` is when a trigger is to be looked at; `body` is the rest of the row as JSON.
+CREATE TABLE trigger_state (
+  name text PRIMARY KEY,
+  version integer NOT NULL,
+  due double precision,
+  body text NOT NULL
+);
+
+CREATE TABLE delivery (
+  key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text NOT NULL UNIQUE,
+  trigger text NOT NULL,
+  event_id text NOT NULL,
+  status text NOT NULL,
+  at double precision NOT NULL,
+  dedupe text NOT NULL,
+  body text NOT NULL
+);
+CREATE INDEX delivery_event ON delivery (trigger, event_id);
+CREATE INDEX delivery_same ON delivery (trigger, dedupe, at) WHERE dedupe <> '';
+CREATE INDEX delivery_at ON delivery (trigger, at);
