@@ -9,7 +9,8 @@ import typer
 
 from loopagent.app import App
 from loopagent.attachments import Attachment
-from loopagent.cli.manage import AsJson, Database, Project, RunId, runs, with_app
+from loopagent.cli.manage import AsJson, RunId, runs, with_app
+from loopagent.cli.opening import Database, ProjectDir
 from loopagent.cli.output import out, print_json, visible
 from loopagent.errors import ConfigError
 from loopagent.giving import give_files
@@ -43,7 +44,7 @@ def read_files(files: list[Path], most_bytes: int) -> list[Attachment]:
 def attach(
     run_id: RunId,
     files: Annotated[list[Path], typer.Argument(help="Files that the model can look into.")],
-    project: Project = Path(),
+    project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
