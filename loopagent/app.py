@@ -5,22 +5,12 @@ HTTP and the command line use nothing else.
 
 from __future__ import annotations
 
-import asyncio
-import os
-import time
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from secrets import token_hex
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from loopagent import resources
-from loopagent.action import Action
-from loopagent.agent import Agent
 from loopagent.attachments import Attachment, checked_attachments
 from loopagent.clients import ToolAnswer, answer_call, with_client_tools
-from loopagent.controlling import Controlling
-from loopagent.conversations import Conversations, OnBusy
-from loopagent.core.agent_spec import AgentSpec
+from loopagent.conversations import OnBusy
 from loopagent.core.client_tool_spec import ClientToolSpec
 from loopagent.core.events import CancelRequested, Delivery, Event, MessagePosted
 from loopagent.core.origin import Origin
@@ -28,9 +18,9 @@ from loopagent.core.plan_state import Mode
 from loopagent.core.state import RunState
 from loopagent.core.text import clean_text
 from loopagent.errors import RequestError
-from loopagent.hooks import Hook, with_hooks
+from loopagent.hooks import with_hooks
+from loopagent.hosting import Hosting
 from loopagent.intake import (
-    DEFAULT_MODEL_VARIABLE,
     answer_of,
     check_open,
     choose_model,
@@ -43,28 +33,10 @@ from loopagent.intake import (
 )
 from loopagent.intake import message as checked_message
 from loopagent.intake import payload as checked_payload
-from loopagent.memory import Memory
-from loopagent.models import embedder_of
-from loopagent.ports import Store
-from loopagent.redaction import Redactor, secrets_of
-from loopagent.registry import Registry
-from loopagent.runtime.attempts import RetryPolicy
-from loopagent.runtime.bus import Bus
-from loopagent.runtime.dispatch import Dispatcher
-from loopagent.runtime.engine import Engine
-from loopagent.runtime.invoke import Invoker
-from loopagent.runtime.leases import LEASE_SECONDS, Leases, owner_name
-from loopagent.runtime.perform import Performer
-from loopagent.runtime.retention import Retention, keep_away
-from loopagent.runtime.similar import Embedder, Similar
-from loopagent.runtime.structured import Schemas, StructuredMode, structured_mode
 from loopagent.runview import RunView
-from loopagent.stores import open_store
-from loopagent.telemetry import Telemetry, found
-from loopagent.triggers import Triggers, TriggerSpec
 
 
-class App(Controlling):
+class App(Hosting):
     """Agents, a store and the engine that runs them.
 
     Args:
@@ -90,163 +62,6 @@ class App(Controlling):
         triggers: What starts runs by itself: schedules and webhooks.
         telemetry: What is told of runs; default: traces and metrics, if OpenTelemetry was set up before, else nothing.
     """
-
-    def __init__(
-        self,
-        *,
-        agents: Iterable[Agent[Any]] = (),
-        store: Store | str = "memory://",
-        model: str | None = None,
-        env: Mapping[str, str] | None = None,
-        base_dir: Path | None = None,
-        retry: RetryPolicy | None = None,
-        structured: StructuredMode | None = None,
-        secrets: Iterable[str] = (),
-        retention: Retention | None = None,
-        hooks: Iterable[Hook] = (),
-        secret_values: Iterable[str] = (),
-        embedder: Embedder | str | None = None,
-        actions: Iterable[Action[..., Any]] = (),
-        clock: Callable[[], float] = time.time,
-        recover: bool = True,
-        work: bool = True,
-        max_runs: int | None = None,
-        lease_seconds: float = LEASE_SECONDS,
-        grace_seconds: float = 0.0,
-        triggers: Iterable[TriggerSpec] = (),
-        telemetry: Telemetry | None = None,
-    ) -> None:
-        self.store = open_store(store) if isinstance(store, str) else store
-        self.env = os.environ if env is None else env
-        self._default_model = model or self.env.get(DEFAULT_MODEL_VARIABLE)
-        self._registry = Registry(agents, env=self.env, base_dir=base_dir, hooks=hooks)
-        self.agents = self._registry.agents
-        self._more_actions = {one.spec.name: one for one in actions}
-        self._recover, self._retention = recover, retention or Retention()
-        self._clock = clock
-        self.bus = Bus()
-        triggers = tuple(triggers)
-        names = [*secrets, *(name for one in triggers for name in one.secret_names)]
-        self.redactor = Redactor([*secrets_of(self.env, names), *secret_values])
-        self.telemetry = (telemetry or found(self.env)).connect(self.bus, self.redactor.mask)
-        self._invoker = Invoker(mask=self.redactor.mask)
-        similar = Similar(embedder_of(embedder, self.env))
-        self._performer = self._make_performer(retry, structured, similar)
-        self.owner = owner_name(token_hex(4))
-        """The name that this app signs leases with."""
-        self._leases = Leases(self.store, self.owner, clock, lease_seconds=lease_seconds)
-        self._grace_seconds = grace_seconds
-        self.engine = Engine(
-            store=self.store,
-            performer=self.telemetry.performer(self._performer),
-            bus=self.bus,
-            leases=self._leases,
-            model_of=self._registry.child_model,
-            clock=clock,
-            works=work,
-        )
-        self.store.watch(self.engine.elsewhere.hear)
-        if work and recover:
-            self.engine.elsewhere.dispatcher = Dispatcher(
-                self.engine, self.store, self._leases, clock, most=max_runs
-            )
-        self.conversations = Conversations(self.store, self.engine, clock)
-        self.memory = Memory(self.store, self.redactor.mask, clock)
-        self.triggers = self._with_triggers(triggers)
-        self._background: list[asyncio.Task[None]] = []
-
-    closing = False
-    """Whether it is being stopped."""
-
-    def _make_performer(
-        self, retry: RetryPolicy | None, structured: StructuredMode | None, similar: Similar
-    ) -> Performer:
-        return Performer(
-            store=self.store,
-            bus=self.bus,
-            invoker=self._invoker,
-            template=resources.prompt("system.md.j2"),
-            open_model=self.telemetry.models(self._registry.open_model),
-            action_of=self._registry.action_of,
-            clock=self._clock,
-            retry=retry,
-            schemas=Schemas(structured or structured_mode(self.env)),
-            redactor=self.redactor,
-            hooks_of=self._registry.hooks_of,
-            similar=similar,
-        )
-
-    def _with_triggers(self, specs: Iterable[TriggerSpec]) -> Triggers:
-        made = Triggers(
-            specs,
-            store=self.store,
-            start=self.start,
-            cancel=self.cancel,
-            clock=self._clock,
-            env=self.env,
-            mask=self.redactor.mask,
-            heard=self.telemetry.delivery,
-        )
-        made.check(self.agents)
-        return made
-
-    def add(self, agent: Agent[Any]) -> None:
-        """Make an agent known.
-
-        Raises:
-            ConfigError: Another agent has this name.
-        """
-        self._registry.add(agent)
-
-    def model_of(self, agent: Agent[Any]) -> str | None:
-        """`provider:model` that answers runs of an agent for which nobody names another one; None if nothing does."""
-        given = agent.model_object
-        return given.name if given is not None else agent.spec.model or self._default_model
-
-    async def __aenter__(self) -> Self:
-        """Open the store and take up what was left in the middle."""
-        await self.store.open()
-        heartbeat = asyncio.create_task(self._leases.renew(), name="leases")
-        dispatcher = self.engine.elsewhere.dispatcher
-        if dispatcher is not None:
-            await dispatcher.look()
-            self._background.append(asyncio.create_task(dispatcher.run(), name="dispatcher"))
-            if self._retention.any:
-                keeping = keep_away(self.store, self._retention, self._clock)
-                self._background.append(asyncio.create_task(keeping, name="retention"))
-        if self._recover and self.triggers.specs:
-            self._background.append(asyncio.create_task(self.triggers.watch(), name="triggers"))
-        self._background.append(heartbeat)  # the last to stop
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        """Stop working; what is pending stays pending for the next start."""
-        self.closing = True
-        self.bus.wake_all()
-        *background, heartbeat = self._background
-        for task in background:
-            task.cancel()
-        await asyncio.gather(*background, return_exceptions=True)
-        await self.engine.aclose(self._grace_seconds)
-        heartbeat.cancel()
-        await asyncio.gather(heartbeat, return_exceptions=True)
-        parts = (self._leases, self._performer, self._invoker, self.store)
-        for part in (*parts, self.telemetry):
-            await part.aclose()
-
-    @property
-    def actions(self) -> dict[str, Action[..., Any]]:
-        """The actions that are known, of agents and others, by name."""
-        used = {name: one for agent in self.agents.values() for name, one in agent.actions.items()}
-        return {**used, **self._more_actions}
-
-    def system(self, spec: AgentSpec) -> str:
-        """The system prompt of a definition."""
-        return self._performer.system(spec)
-
-    def now(self) -> float:
-        """Seconds since the epoch, by the app's clock."""
-        return self._clock()
 
     async def start(
         self,

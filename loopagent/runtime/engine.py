@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from loopagent.core.advance import advance
-from loopagent.core.effects import CallModel, CancelEffect, Effect, RunAction, StartRun
+from loopagent.core.effects import CancelEffect, Effect, RunAction
 from loopagent.core.events import Event, Reported, Started
 from loopagent.core.family import budgets
 from loopagent.core.state import RunState
@@ -23,13 +23,14 @@ from loopagent.runtime.at_work import AtWork
 from loopagent.runtime.bus import Bus
 from loopagent.runtime.children import Children, ModelOf
 from loopagent.runtime.elsewhere import Elsewhere
-from loopagent.runtime.ends import broken, event_of, in_doubt, log_end, log_start
+from loopagent.runtime.ends import in_doubt
 from loopagent.runtime.hold import Hold
 from loopagent.runtime.leases import Leases
 from loopagent.runtime.line import Line
 from loopagent.runtime.live import Live
 from loopagent.runtime.performs import Performs
 from loopagent.runtime.repeatable import repeatable
+from loopagent.runtime.workers import Workers
 
 
 MAX_CONFLICTS = 20
@@ -61,13 +62,13 @@ class Engine:
         works: bool = True,
     ) -> None:
         self._store = store
-        self._performer = performer
         self._bus = bus
         self._leases = leases
         self._clock = clock
         self.closing = False
         self._hold = Hold(store, bus, self._store_held)
         self._children = Children(self, store, model_of, clock)
+        self._workers = Workers(self, performer, self._children, leases, clock)
         self.runs = AtWork(store, bus, leases, self._tree_rests)
         self.elsewhere = leases.holder = Elsewhere(self, store, bus, works=works)
 
@@ -268,7 +269,7 @@ class Engine:
             self._children.committed(live)
             await self._dispatch(live, transition.effects)
             if in_vain:
-                await self._record(live, "discarded", {"calls": in_vain})
+                await self.record(live, "discarded", {"calls": in_vain})
             if attempt or goes_on:  # something may be pending that nobody here has begun
                 await self._take_up(live)
             return
@@ -276,18 +277,19 @@ class Engine:
             f"Run {live.run_id} is being changed by somebody else all the time; try again."
         )
 
-    async def _record(self, live: Live, what: Any, data: dict[str, Any]) -> None:
+    async def record(self, live: Live, what: Any, data: dict[str, Any]) -> None:
         """Store something that happened; under the run's lock."""
-        await self._happened(live, [Reported(what, data, self._clock())])
+        await self.happened(live, [Reported(what, data, self._clock())])
 
-    async def _happened(self, live: Live, events: Sequence[Event]) -> None:
+    async def happened(self, live: Live, events: Sequence[Event]) -> None:
+        """Bring events to a run in hand; under its lock."""
         await self._apply(live, lambda _: events)
 
     async def _look_again(self, live: Live) -> None:
         """Look at a run that somebody else moved on; what was kept back happens to it as it is now."""
         await self.runs.reload(live)
         for one in live.take_held():
-            await self._happened(live, one.events)
+            await self.happened(live, one.events)
 
     async def _store_held(self, live: Live) -> None:
         """Store what was kept back; never raises."""
@@ -318,7 +320,7 @@ class Engine:
             return
         if live.state.waiting:
             await self._leases.give_back(live)  # only clocks run: whoever has the answer may go on
-            self._begin(live, todo)
+            self._workers.begin(live, todo)
             self.runs.rest(live)
             return
         if not (live.owned or (self.elsewhere.may_work() and await self._leases.take(live))):
@@ -328,8 +330,8 @@ class Engine:
         live.idle.clear()
         risky = [one.id for one in todo if isinstance(one, RunAction) and not one.repeatable]
         if risky:
-            await self._record(live, "started", {"effects": risky})
-        self._begin(live, todo)
+            await self.record(live, "started", {"effects": risky})
+        self._workers.begin(live, todo)
 
     async def _park(self, live: Live) -> None:
         """Leave a run to the clock of the store: nothing of it stays here."""
@@ -342,84 +344,6 @@ class Engine:
             self.runs.rest(live)
         else:
             live.idle.set()
-
-    def _begin(self, live: Live, effects: Sequence[Effect]) -> None:
-        for effect in effects:
-            if effect.id in live.state.pending:
-                self._start(live, effect)
-
-    def _start(self, live: Live, effect: Effect) -> None:
-        """Have an effect performed: by a worker that has just brought an outcome back, else by a new one."""
-        if live.spare:
-            worker = live.spare.pop()
-            live.following[worker] = effect
-        else:
-            worker = asyncio.create_task(
-                self._work(live, effect), name=f"{live.run_id}/{effect.id}"
-            )
-        live.tasks[effect.id] = worker
-
-    async def _work(self, live: Live, effect: Effect) -> None:
-        """Perform an effect, bring its outcome back, and go on with one of the effects that follow from it."""
-        worker = asyncio.current_task()
-        assert worker is not None  # this is a task's coroutine
-        while True:
-            following = await self._perform(live, effect, worker)
-            if following is None:
-                return
-            if isinstance(following, CallModel) and not isinstance(effect, RunAction):
-                # a model that never waits must not keep the loop; an action never does
-                await asyncio.sleep(0)
-            effect = following
-
-    async def _perform(
-        self, live: Live, effect: Effect, worker: asyncio.Task[None]
-    ) -> Effect | None:
-        """Perform one effect and deliver its outcome together with whatever else is ready by then."""
-
-        async def report(what: Any, data: dict[str, Any]) -> None:
-            async with live.lock:
-                await self._record(live, what, data)
-
-        log_start(live, effect)
-        try:
-            outcome = await (
-                self._children.start(live, effect)
-                if isinstance(effect, StartRun)
-                else self._performer.perform(live, effect, report)
-            )
-        except Exception as error:  # a bug in an adapter must not leave the run hanging
-            outcome = broken(live, effect, error)
-        log_end(live, effect, outcome)
-        if live.tasks.get(effect.id) is not worker:
-            return None
-        live.ready[effect.id] = event_of(effect.id, outcome, self._clock())
-        try:
-            await self._flush(live, effect.id)
-        finally:  # also when it was cancelled meanwhile
-            following = live.following.pop(worker, None)
-        return following
-
-    async def _flush(self, live: Live, effect_id: str) -> None:
-        """Deliver what is ready, unless another worker has done so meanwhile."""
-        if len(live.tasks) > 1:
-            await asyncio.sleep(0)  # whatever ends in the same moment is committed with it
-        async with live.lock:
-            if effect_id not in live.ready:
-                return  # whoever held the lock has delivered it, and dealt out what follows
-            events = live.collect()
-            try:
-                await self._apply(live, lambda _: events)
-            except Exception as error:
-                log.error("run.not_saved", error, run_id=live.run_id, effect_id=effect_id)
-                live.following.clear()
-                await self.let_go(live)
-                return
-            finally:
-                live.spare = []
-            self._leases.went_well(live.run_id)
-            self.runs.rest(live)
-        self.runs.forget_if_resting(live)
 
     async def let_go(self, live: Live, *, lost: bool = False) -> None:
         """Let go of a run whose progress cannot be saved, or that was `lost`: the store has it as it is."""
@@ -437,9 +361,3 @@ class Engine:
                 await self._leases.give_back(live)
             except StoreError:
                 log.warning("lease.not_released", run_id=live.run_id)
-
-
-def _these(events: Sequence[Event], state: RunState) -> Sequence[Event]:
-    """What happened, whatever the run looks like by now."""
-    del state
-    return events

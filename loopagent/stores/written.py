@@ -9,7 +9,8 @@ from pydantic_core import to_json
 
 from loopagent.core.conversation import newly_said
 from loopagent.core.log import Entry, encode
-from loopagent.core.state import SCHEMA_VERSION, dump_outcomes, dump_state
+from loopagent.core.state import SCHEMA_VERSION
+from loopagent.core.state_bytes import dump_outcomes, dump_state
 from loopagent.errors import CorruptError
 from loopagent.stores import records
 

@@ -12,7 +12,8 @@ from loopagent.core.effects import AskHuman, CallModel, Effect, RunAction
 from loopagent.core.events import CancelRequested, Event, MessagePosted, Settled, Started
 from loopagent.core.facts import Fact
 from loopagent.core.outcome import Outcome
-from loopagent.core.state import Message, RunState, dump_outcomes, dump_state, load_state
+from loopagent.core.state import Message, RunState
+from loopagent.core.state_bytes import dump_outcomes, dump_state, load_state
 from loopagent.core.transition import Transition
 
 

@@ -27,7 +27,8 @@ from loopagent.core.effects import (
 )
 from loopagent.core.events import Event, Settled, Started
 from loopagent.core.outcome import Outcome
-from loopagent.core.state import RunState, dump_outcomes, dump_state, load_state
+from loopagent.core.state import RunState
+from loopagent.core.state_bytes import dump_outcomes, dump_state, load_state
 from tests.core.play import agent
 
 

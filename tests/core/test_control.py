@@ -22,7 +22,7 @@ from loopagent.core.lineage import news
 from loopagent.core.loop_state import own_state
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import read_answer
-from loopagent.core.state import dump_state, load_state
+from loopagent.core.state_bytes import dump_state, load_state
 from tests.core.play import AskHuman, Play, RunAction, act, agent, pending
 
 

@@ -15,7 +15,8 @@ from loopagent.core.effects import AwaitConversation, CallModel
 from loopagent.core.events import CancelRequested, Event, MessagePosted, Settled, Started
 from loopagent.core.loop_state import own_state
 from loopagent.core.outcome import Outcome
-from loopagent.core.state import RunState, dump_state, load_state
+from loopagent.core.state import RunState
+from loopagent.core.state_bytes import dump_state, load_state
 from loopagent.core.tokens import estimate_tokens
 from loopagent.core.transition import Transition
 

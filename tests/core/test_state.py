@@ -14,16 +14,8 @@ from loopagent.core.breaker import ActionRecord, BreakerState
 from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.scratchpad import Scratchpad, Task
-from loopagent.core.state import (
-    OFTEN_EMPTY,
-    SCHEMA_VERSION,
-    Counters,
-    RunState,
-    StepInProgress,
-    Usage,
-    dump_state,
-    load_state,
-)
+from loopagent.core.state import SCHEMA_VERSION, Counters, RunState, StepInProgress, Usage
+from loopagent.core.state_bytes import OFTEN_EMPTY, dump_state, load_state
 
 
 SPEC = AgentSpec(name="tester")

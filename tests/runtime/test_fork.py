@@ -18,7 +18,8 @@ import pytest
 from loopagent import Agent, App, Attachment, RequestError, action
 from loopagent.core.advance import advance
 from loopagent.core.agent_spec import ApprovalPolicy, Limits
-from loopagent.core.state import RunState, dump_state
+from loopagent.core.state import RunState
+from loopagent.core.state_bytes import dump_state
 from loopagent.models.scripted import ScriptedModel
 from loopagent.ports import Store
 from loopagent.runtime.fold import beginning

@@ -32,7 +32,8 @@ from loopagent import (
 )
 from loopagent.core.advance import advance
 from loopagent.core.hook_spec import HookSpec
-from loopagent.core.state import RunState, dump_state
+from loopagent.core.state import RunState
+from loopagent.core.state_bytes import dump_state
 from tests.runtime.hooked import SENT, Listening, act, run, send
 
 

@@ -17,7 +17,8 @@ import pytest
 from loopagent import Agent, App, action
 from loopagent.core.advance import advance
 from loopagent.core.events import Started
-from loopagent.core.state import RunState, dump_state
+from loopagent.core.state import RunState
+from loopagent.core.state_bytes import dump_state
 from loopagent.models.scripted import ScriptedModel
 from loopagent.stores import open_store
 

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.log import decode
-from loopagent.core.state import Message, load_state
+from loopagent.core.state import Message
+from loopagent.core.state_bytes import load_state
 from loopagent.ports import (
     LogEntry,
     RememberedAnswer,

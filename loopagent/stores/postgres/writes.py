@@ -233,29 +233,8 @@ async def _insert(db: Db, row: Row, spec: int, talk: int | None) -> int:
         made.add(
             "top", f"UPDATE run SET seq = seq + {all_facts} WHERE id = {top} RETURNING key, seq"
         )
-    root, source = ("top.key", "FROM top") if child else ("NULL::bigint", "")
-    parent = made.value(state.parent_id or root_id)
-    columns = {
-        "id": made.value(state.id),
-        "root": root,
-        "parent": f"(SELECT key FROM run WHERE id = {parent})"
-        if child
-        else f"nullif({parent}, {parent})::bigint",
-        "spec": made.value(spec, "bigint"),
-        "agent": made.value(state.spec.name),
-        "status": made.value(state.status),
-        "due": made.value(records.due(state), "double precision"),
-        "version": made.value(row.commit.version + 1, "integer"),
-        "seq": all_facts,
-        "shown": made.value(records.shown(state)),
-        "turn": made.value(state.turn, "integer"),
-        "created_at": made.value(row.commit.at, "double precision"),
-        "updated_at": made.value(row.commit.at, "double precision"),
-        "conversation": made.value(talk, "bigint"),
-        "title": made.value(records.title(row.commit).replace("\0", "\ufffd")),
-        "metadata": made.value(row.metadata),
-        "state": made.value(row.state, "bytea"),
-    }
+    columns = _columns(made, row, spec, talk) | {"seq": all_facts}
+    source = "FROM top" if child else ""
     made.add(
         "added",
         f"INSERT INTO run ({', '.join(columns)}) SELECT {', '.join(columns.values())} {source}"
@@ -277,6 +256,34 @@ async def _insert(db: Db, row: Row, spec: int, talk: int | None) -> int:
     if found is None:
         raise records.gone(root_id)
     return int(found)
+
+
+def _columns(made: Statement, row: Row, spec: int, talk: int | None) -> dict[str, str]:
+    """The columns of a new run and their values, but for `seq`; a child's root comes from the part `top`."""
+    state = row.commit.state
+    root_id = records.root_of(state)
+    child = root_id != state.id
+    parent = made.value(state.parent_id or root_id)
+    return {
+        "id": made.value(state.id),
+        "root": "top.key" if child else "NULL::bigint",
+        "parent": f"(SELECT key FROM run WHERE id = {parent})"
+        if child
+        else f"nullif({parent}, {parent})::bigint",
+        "spec": made.value(spec, "bigint"),
+        "agent": made.value(state.spec.name),
+        "status": made.value(state.status),
+        "due": made.value(records.due(state), "double precision"),
+        "version": made.value(row.commit.version + 1, "integer"),
+        "shown": made.value(records.shown(state)),
+        "turn": made.value(state.turn, "integer"),
+        "created_at": made.value(row.commit.at, "double precision"),
+        "updated_at": made.value(row.commit.at, "double precision"),
+        "conversation": made.value(talk, "bigint"),
+        "title": made.value(records.title(row.commit).replace("\0", "\ufffd")),
+        "metadata": made.value(row.metadata),
+        "state": made.value(row.state, "bytea"),
+    }
 
 
 def _take_over(made: Statement, row: Row) -> None:

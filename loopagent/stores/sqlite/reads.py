@@ -12,7 +12,8 @@ from typing import Any
 
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.log import decode
-from loopagent.core.state import SPILLED, Message, load_state
+from loopagent.core.state import Message
+from loopagent.core.state_bytes import SPILLED, load_state
 from loopagent.ports import (
     LogEntry,
     RememberedAnswer,
