@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from loopagent import loop_state
 from tests.http.server import make_project, serving
 
 
@@ -110,7 +111,8 @@ def test_fork(client: httpx2.Client) -> None:
     events = client.get(f"/runs/{copy['id']}/events", params={"limit": 1000}).json()["events"]
     assert [one["seq"] for one in events] == list(range(1, len(events) + 1))
     assert events[0]["forkedFrom"] == f"{run['id']}.1"
-    assert events[-1].get("forkedFrom") is None
+    assert "forkedFrom" not in events[-1]
+    assert loop_state(events).public() == copy["state"]
     refused = client.post(f"/runs/{run['id']}/fork", json={"turn": 3})
     assert code(refused) == (404, "unknown_turn")
     assert client.post(f"/runs/{run['id']}/fork", json={"turn": 0}).status_code == 422
