@@ -16,7 +16,7 @@ from loopagent.actions.pipeline_kind import pipeline_runner
 from loopagent.actions.prompt_kind import prompt_runner
 from loopagent.actions.python_kind import function_of, python_runner
 from loopagent.core.action_spec import ActionRetry, ActionSpec
-from loopagent.errors import ConfigError
+from loopagent.errors import ActionError, ConfigError
 
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ KINDS: Final[dict[str, Callable[[ActionFile, Means], Made]]] = {
 """What makes the runner of each kind."""
 
 
+DISABLED: Final = "{name} is disabled; look at its file, then set `enabled: true` in it"
+"""What is said of an action that nobody has looked at."""
+
+
 class FileAction(Action[..., Any]):
     """An action that was made of a file.
 
@@ -70,6 +74,8 @@ class FileAction(Action[..., Any]):
         self.path = path
 
         async def call(params: dict[str, Any], context: ActionContext | None) -> Any:
+            if not file.enabled:
+                raise ActionError(DISABLED.format(name=file.name), code="action_disabled")
             return await run(params, context or ActionContext("", ""))
 
         call.__name__ = call.__qualname__ = file.name
@@ -78,6 +84,11 @@ class FileAction(Action[..., Any]):
     def arguments(self, params: dict[str, Any], context: ActionContext | None) -> dict[str, Any]:
         """The parameters as they are: a file has a schema and no types."""
         return {"params": params, "context": context}
+
+
+def is_disabled(action: Action[..., Any]) -> bool:
+    """Whether an action was made of a file that a person has not enabled yet."""
+    return isinstance(action, FileAction) and not action.file.enabled
 
 
 class StandIn(Action[..., Any]):

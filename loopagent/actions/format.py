@@ -325,6 +325,8 @@ class ActionFile(Spec):
     """Words to find it by."""
     deprecated: bool = False
     """Whether something else should be used; agents that use it get a warning."""
+    enabled: bool = True
+    """Whether it can be called; what was imported starts with `false`, until a person has looked at it."""
     effects: FileEffects
     """What a call does to the world."""
     idempotent: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from loopagent.actions.build import spec_of
+from loopagent.actions.build import DISABLED, spec_of
 from loopagent.actions.complaints import did_you_mean
 from loopagent.actions.format import PipelineRun
 from loopagent.actions.values import form_of
@@ -36,9 +36,11 @@ def check_together(written: Iterable[Written], others: Mapping[str, ActionSpec])
         for one in usable
         if one.action is not None and isinstance(one.action.run, PipelineRun)
     }
+    disabled = {one.name for one in usable if one.action and not one.action.enabled}
     for one in usable:
         if one.name in graph:
             _check_pipeline(one, specs, names, graph)
+            _check_enabled(one, disabled)
 
 
 def _check_pipeline(
@@ -60,6 +62,17 @@ def _check_pipeline(
             written.complaints.add(here, f"{step.action} leads back to {action.name}: a circle")
         elif step.action in specs:
             _check_step(written, index, own, specs[step.action], step.with_)
+
+
+def _check_enabled(written: Written, disabled: set[str]) -> None:
+    """A pipeline that can be called calls only what can be."""
+    action = written.action
+    if action is None or not action.enabled or not isinstance(action.run, PipelineRun):
+        return
+    for index, step in enumerate(action.run.steps):
+        if step.action in disabled:
+            here: Loc = ("run", "steps", index, "action")
+            written.complaints.add(here, DISABLED.format(name=step.action))
 
 
 def _check_step(

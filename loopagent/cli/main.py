@@ -11,7 +11,7 @@ import typer
 
 from loopagent import resources
 from loopagent.attachments import Attachment
-from loopagent.cli import control, decide, scenarios, tools
+from loopagent.cli import control, decide, imports, scenarios, tools
 from loopagent.cli.actions import actions
 from loopagent.cli.attach import read_files
 from loopagent.cli.conversations import conversations
@@ -44,6 +44,8 @@ cli.add_typer(actions, name="actions")
 cli.add_typer(skills, name="skills")
 cli.add_typer(tools.schemas, name="schemas")
 cli.add_typer(tools.reply, name="reply")
+actions.command("import-openapi")(imports.import_openapi)
+actions.command("import-curl")(imports.import_curl_command)
 cli.command("test")(scenarios.run_scenarios)
 cli.command("worker")(worker)
 Conversation = Annotated[

@@ -16,6 +16,7 @@ from loopagent.http import (
     routes_client_tools,
     routes_control,
     routes_conversations,
+    routes_imports,
     routes_memory,
     routes_metrics,
     routes_requests,
@@ -45,6 +46,7 @@ ROUTES = (
     routes_memory,
     routes_triggers,
     routes_actions,
+    routes_imports,
     routes_agents,
 )
 """What lies below `/api/v1`."""

@@ -34,6 +34,8 @@ class ActionView(View):
     """Words to find it by."""
     deprecated: bool
     """Whether something else should be used."""
+    enabled: bool
+    """Whether it can be called; what was imported cannot, until a person enables it in its file."""
     effects: EffectClass
     """What a call does to the world."""
     approval: Literal["auto", "ask", "never"] | None

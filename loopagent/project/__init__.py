@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from loopagent.project.loading import Project, load_project
+from loopagent.project.loading import Project, load_means, load_project
 from loopagent.project.skills import load_skill
 
 
-__all__ = ["Project", "load_project", "load_skill"]
+__all__ = ["Project", "load_means", "load_project", "load_skill"]

@@ -112,7 +112,9 @@ def _make(
 def _check_secrets(written: Written, settings: Settings) -> None:
     """Complain about secrets that nobody set up, or that are for other hosts."""
     action = written.action
-    for index, name in enumerate(() if action is None else action.secrets):
+    if action is None:
+        return
+    for index, name in enumerate(action.secrets):
         known = settings.credentials.get(name)
         if known is None:
             near = closest(name, sorted(settings.credentials))
@@ -121,8 +123,9 @@ def _check_secrets(written: Written, settings: Settings) -> None:
                 if near
                 else f"; add [credentials.{name}] to loopagent.toml"
             )
-            written.complaints.add(("secrets", index), f"there is no secret {name!r}{hint}")
-        elif action is not None and (missing := _unbound(action, known.hosts)):
+            what = f"there is no secret {name!r}{hint}"
+            written.complaints.add(("secrets", index), what, warning=not action.enabled)
+        elif missing := _unbound(action, known.hosts):
             what = f"the secret {name} is not for {missing}; its `hosts` in loopagent.toml do not list it"
             written.complaints.add(("secrets", index), what)
 

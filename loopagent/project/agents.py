@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
+from loopagent.actions.build import DISABLED, is_disabled
 from loopagent.agent import MAX_NAME_CHARS, NAME, Agent
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.json_values import is_array, is_object
@@ -176,6 +177,8 @@ class _AgentFile:
                 self._complain(("actions", index), "must be the name of an action")
             elif name in specs:
                 self._complain(("actions", index), f"{name} is listed twice")
+            elif name in self._actions and is_disabled(self._actions[name]):
+                self._complain(("actions", index), DISABLED.format(name=name))
             elif name in self._actions:
                 specs[name] = self._actions[name].spec
             elif name not in self._files.broken_actions:

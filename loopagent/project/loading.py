@@ -88,6 +88,24 @@ class Project:
         return store.values() if isinstance(store, Credentials) else []
 
 
+def load_means(folder: Path, *, env: Mapping[str, str] | None = None) -> Means:
+    """What the settings of a folder let actions use, without reading the rest of the project.
+
+    Args:
+        folder: The folder; without settings in it, the defaults count.
+        env: As for `load_project`.
+
+    Raises:
+        ConfigError: The settings are wrong.
+    """
+    files = Files(folder, MAX_FILE_BYTES)
+    surroundings = os.environ if env is None else env
+    settings = _settings(files, surroundings)
+    if files.problems:
+        raise ConfigError(f"the settings in {folder} are wrong", _in_order(files.problems))
+    return means_of(settings, surroundings, folder)
+
+
 def load_project(
     folder: Path, *, env: Mapping[str, str] | None = None, max_file_bytes: int = MAX_FILE_BYTES
 ) -> Project:

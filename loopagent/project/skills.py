@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from loopagent.action import Action
+from loopagent.actions.build import is_disabled
 from loopagent.core.names import closest
 from loopagent.core.skill_spec import MAX_NAME_CHARS, SkillFile, SkillSpec
 from loopagent.core.tokens import estimate_tokens
@@ -128,7 +129,8 @@ class _SkillFolder:
 
     def named(self, actions: Mapping[str, Action[..., Any]]) -> tuple[Action[..., Any], ...]:
         """The actions that the front matter names; names that nothing has are warned about."""
-        return tuple(actions[one] for one in self._names("actions") if one in actions)
+        names = [one for one in self._names("actions") if one in actions]
+        return tuple(actions[one] for one in names if not is_disabled(actions[one]))
 
     def skill(self, actions: tuple[Action[..., Any], ...], reviewed: str | None) -> Skill | None:
         """The skill, or None when there are complaints.

@@ -134,7 +134,7 @@ class _Trial:
     async def _outcome(self) -> Outcome:
         invoker = Invoker()
         try:
-            action = make_action(self._file, self._tame())
+            action = make_action(self._file.model_copy(update={"enabled": True}), self._tame())
             params, problems, _ = check_params(action.spec.parameters, self._test.params)
             if problems:
                 return Outcome.failed(INVALID_PARAMS, str(problems[0]))
