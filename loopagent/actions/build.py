@@ -9,9 +9,10 @@ from pydantic import BaseModel
 
 from loopagent.action import Action, ActionContext
 from loopagent.actions.checks import NO_PARAMS
-from loopagent.actions.format import ActionFile, PythonRun
+from loopagent.actions.format import HTTP_KINDS, ActionFile, OpenApiRun, PythonRun
 from loopagent.actions.http_kind import http_runner
 from loopagent.actions.means import Means
+from loopagent.actions.openapi_kind import as_http
 from loopagent.actions.pipeline_kind import pipeline_runner
 from loopagent.actions.prompt_kind import prompt_runner
 from loopagent.actions.python_kind import function_of, python_runner
@@ -72,6 +73,8 @@ class FileAction(Action[..., Any]):
     ) -> None:
         self.file = file
         self.path = path
+        self.sent = file
+        """The file with the request that is sent, for kinds that take it from elsewhere."""
 
         async def call(params: dict[str, Any], context: ActionContext | None) -> Any:
             if not file.enabled:
@@ -133,8 +136,8 @@ def spec_of(file: ActionFile, parameters: dict[str, Any] | None = None) -> Actio
 
 
 def _retry(file: ActionFile) -> ActionRetry:
-    """Repetition by the invoker; `http` has its own, which knows what failed and what the server asked for."""
-    if file.run.kind == "http":
+    """Repetition by the invoker; kinds that send requests have their own, which knows more."""
+    if file.run.kind in HTTP_KINDS:
         return ActionRetry()
     return ActionRetry(max_attempts=file.retry.attempts, backoff_seconds=file.retry.wait)
 
@@ -150,6 +153,12 @@ def make_action(file: ActionFile, means: Means, path: Path | None = None) -> Fil
     Raises:
         ConfigError: It cannot be carried out here.
     """
+    if isinstance(file.run, OpenApiRun):
+        http = as_http(file, file.run, path)
+        runner = http_runner(http, cast("HttpRun", http.run), means)
+        made = FileAction(file, runner, http.params, path)
+        made.sent = http
+        return made
     kind = file.run.kind
     maker = KINDS.get(kind)
     if maker is None:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.actions.checks_http import check_http
 from loopagent.actions.complaints import Complaints, did_you_mean
-from loopagent.actions.format import ActionFile, PipelineRun, PromptRun
+from loopagent.actions.format import (
+    HTTP_KINDS,
+    OPEN_KINDS,
+    ActionFile,
+    OpenApiRun,
+    PipelineRun,
+    PromptRun,
+)
 from loopagent.actions.format_http import HttpRun
 from loopagent.actions.reshape import Expression, ReshapeError, Template
 from loopagent.actions.values import form_problem, forms
@@ -121,9 +128,9 @@ def values(action: ActionFile) -> Iterator[tuple[Loc, Any]]:
         yield ("run", "body"), run.body
         for part, one in (("query", run.query), ("headers", run.headers)):
             yield from ((("run", part, key), value) for key, value in one.items())
-        if run.auth is not None:
-            for name, one in run.auth.model_dump(by_alias=True).items():
-                yield ("run", "auth", name), one
+    if isinstance(run, (HttpRun, OpenApiRun)) and run.auth is not None:
+        for name, one in run.auth.model_dump(by_alias=True).items():
+            yield ("run", "auth", name), one
     if isinstance(run, PipelineRun):
         for index, step in enumerate(run.steps):
             here: Loc = ("run", "steps", index, "with")
@@ -157,7 +164,9 @@ def _complain_if(loc: Loc, problem: str | None, complaints: Complaints) -> None:
 def _check_named_params(action: ActionFile, complaints: Complaints) -> None:
     """Expressions that name a parameter that there cannot be."""
     schema = action.params or NO_PARAMS
-    if schema.get("additionalProperties", True) is not False or action.run.kind == "python":
+    if schema.get("additionalProperties", True) is not False or (
+        action.params is None and action.run.kind in OPEN_KINDS
+    ):
         return
     known: dict[str, Any] = schema.get("properties") or {}
     texts = [*_expressions(action), *_templates(action)]
@@ -183,7 +192,7 @@ def _check_secrets(action: ActionFile, complaints: Complaints) -> None:
             if form.kind != "secret" or not isinstance(form.content, str):
                 continue
             used.add(form.content)
-            if not isinstance(action.run, HttpRun):
+            if action.run.kind not in HTTP_KINDS:
                 complaints.add(form.loc, "only `http` actions can use secrets")
             elif form.content not in action.secrets:
                 what = f"{form.content!r} is not listed under `secrets`"
@@ -227,7 +236,7 @@ def _check_expected(action: ActionFile, loc: Loc, result: Any, complaints: Compl
 def _check_params(
     action: ActionFile, loc: Loc, params: dict[str, Any], complaints: Complaints
 ) -> None:
-    if action.params is None and action.run.kind == "python":
+    if action.params is None and action.run.kind in OPEN_KINDS:
         return  # the function's own, which are not known here
     _, problems, _ = check_params(action.params or NO_PARAMS, params, "")
     for one in problems[:_MAX_SHOWN]:
@@ -246,7 +255,7 @@ def _check_result(action: ActionFile, loc: Loc, result: Any, complaints: Complai
 
 def _check_ui(action: ActionFile, complaints: Complaints) -> None:
     known: dict[str, Any] = (action.params or NO_PARAMS).get("properties") or {}
-    if action.params is None and action.run.kind == "python":
+    if action.params is None and action.run.kind in OPEN_KINDS:
         return
     for key in action.ui:
         if not key.startswith("ui:") and key not in known:
@@ -256,6 +265,8 @@ def _check_ui(action: ActionFile, complaints: Complaints) -> None:
 
 def _check_not_http(action: ActionFile, complaints: Complaints) -> None:
     kind = action.run.kind
+    if kind in HTTP_KINDS:
+        return
     if action.errors:
         complaints.add(("errors",), f"is for kind http, not {kind}")
     if action.idempotency is not None and kind != "mcp":

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, field_validator
 
 from loopagent.actions.durations import Rate, Seconds
-from loopagent.actions.format_http import HttpRun
+from loopagent.actions.format_http import Auth, HttpRun
 from loopagent.core.action_spec import EffectClass
 from loopagent.core.spec import Spec
 from loopagent.egress.policy import host_pattern, network
@@ -26,6 +26,10 @@ CLASSES: Final[dict[str, EffectClass]] = {
     "destructive": "irreversible",
 }
 """The effect class of each word that a file may use; `destructive` is what other formats say."""
+OPEN_KINDS: Final = frozenset({"python", "openapi"})
+"""Kinds whose parameters may be left out, because something else says them."""
+HTTP_KINDS: Final = frozenset({"http", "openapi"})
+"""Kinds that send HTTP requests."""
 FileEffects = Literal["read", "write", "external", "irreversible", "destructive"]
 
 
@@ -64,8 +68,10 @@ class OpenApiRun(Spec):
     spec: str = Field(min_length=1)
     """File name of the document."""
     operation: str = Field(min_length=1)
-    """Its `operationId`."""
-    auth: dict[str, Any] | None = None
+    """Its `operationId`, or `GET /orders/{id}`."""
+    server: str = Field(default="", max_length=2_000)
+    """Address to call instead of the server that the document names."""
+    auth: Auth | None = None
     """As for `http`."""
 
 

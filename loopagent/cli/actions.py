@@ -182,7 +182,7 @@ def _previewed(action: Action[..., Any], params: dict[str, Any]) -> dict[str, An
     if not isinstance(action, FileAction):
         raise ConfigError(f"{action.spec.name} is written in Python; it has no request to show")
     try:
-        return preview(action.file, params)
+        return preview(action.sent, params)
     except ActionError as error:
         raise ConfigError(str(error)) from error
 

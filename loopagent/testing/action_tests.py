@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from loopagent.action import Action, ActionContext
 from loopagent.actions.build import FileAction, StandIn, make_action
 from loopagent.actions.checks import INVALID_PARAMS
-from loopagent.actions.format import ActionFile, ActionTest, Mock
+from loopagent.actions.format import HTTP_KINDS, ActionFile, ActionTest, Mock
 from loopagent.actions.means import Means
 from loopagent.actions.secrets import SecretValue
 from loopagent.actions.throttle import Throttles
@@ -108,7 +108,7 @@ def run_action_test(
 ) -> ActionTestResult:
     """Run one test."""
     started = perf_counter()
-    problems = asyncio.run(_Trial(file, test, means).problems())
+    problems = asyncio.run(_Trial(file, test, means, path).problems())
     seconds = perf_counter() - started
     return ActionTestResult(file.name, test.name, path or Path(), seconds, problems)
 
@@ -116,13 +116,17 @@ def run_action_test(
 class _Trial:
     """One test on its way."""
 
-    def __init__(self, file: ActionFile, test: ActionTest, means: Means) -> None:
+    def __init__(
+        self, file: ActionFile, test: ActionTest, means: Means, path: Path | None = None
+    ) -> None:
+        self._path = path
         self._file = file
         self._test = test
         self._means = means
-        exchanges = test.mock if file.run.kind == "http" else ()
+        sends = file.run.kind in HTTP_KINDS
+        exchanges = test.mock if sends else ()
         self._server = StandInServer(exchanges, _token_path(file))
-        self._left = list(test.mock) if file.run.kind != "http" else []
+        self._left = [] if sends else list(test.mock)
         self._found: list[str] = []
 
     async def problems(self) -> list[str]:
@@ -134,7 +138,9 @@ class _Trial:
     async def _outcome(self) -> Outcome:
         invoker = Invoker()
         try:
-            action = make_action(self._file.model_copy(update={"enabled": True}), self._tame())
+            action = make_action(
+                self._file.model_copy(update={"enabled": True}), self._tame(), self._path
+            )
             params, problems, _ = check_params(action.spec.parameters, self._test.params)
             if problems:
                 return Outcome.failed(INVALID_PARAMS, str(problems[0]))
@@ -192,7 +198,7 @@ class _Trial:
         return found
 
     def _unused(self) -> list[str]:
-        if self._file.run.kind == "http":
+        if self._file.run.kind in HTTP_KINDS:
             sent, known = len(self._server.asked), len(self._test.mock)
             return [f"{sent} requests were sent, {known} are expected"] if sent < known else []
         return [

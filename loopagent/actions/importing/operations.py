@@ -16,7 +16,9 @@ from loopagent.actions.importing.schemas import Schemas
 from loopagent.actions.importing.texts import tidy
 from loopagent.actions.reading import read_action
 from loopagent.core.json_values import compact_json, is_array, is_object
+from loopagent.core.names import closest
 from loopagent.egress.policy import DEFAULT_PORTS
+from loopagent.errors import ConfigError
 
 
 EFFECTS: Final = {
@@ -107,6 +109,33 @@ def drafts(document: ApiDocument, options: Options) -> list[Draft]:
             one.problems.append(str(error))
         made.append(one)
     return made
+
+
+def draft_of(document: ApiDocument, operation: str, options: Options) -> Draft:
+    """One operation by its id; one without is `GET /orders/{id}`.
+
+    Args:
+        document: The document.
+        operation: Which one.
+        options: How to import.
+
+    Raises:
+        ConfigError: There is no such operation.
+    """
+    known: list[str] = []
+    for path, path_item, method, found in _operations(document):
+        named = str(found.get("operationId") or f"{method} {path}")
+        known.append(named)
+        if operation in {named, f"{method} {path}"}:
+            made = Draft(action_name(options.prefix, named), method, path, named)
+            try:
+                _fill(made, document, path_item, found, options)
+            except UnusableError as error:
+                made.problems.append(str(error))
+            return made
+    near = closest(operation, known)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise ConfigError(f"the document has no operation {operation!r}{hint}")
 
 
 def _operations(
