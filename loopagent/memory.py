@@ -16,7 +16,7 @@ from loopagent.runtime.remembering import clean
 
 
 if TYPE_CHECKING:
-    from loopagent.ports import NoteStore
+    from loopagent.note_port import NoteStore
 
 
 MAX_NOTE_CHARS: Final = 2_000

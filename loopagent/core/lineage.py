@@ -170,6 +170,7 @@ def child_state(parent: RunState, effect: StartRun, model: str) -> RunState | No
         serves=effect.id,
         user=parent.user,
         tenant=parent.tenant,
+        notify=parent.notify,
         client=parent.client,
         trace=parent.trace,
         asks_parent=sub.questions == "parent",

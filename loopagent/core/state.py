@@ -208,6 +208,8 @@ class RunState:
     """Id of the user's conversation that the run continues; empty for none, and for the runs of sub-agents."""
     origin: Origin | None = None
     """The trigger that started the run, and its event; None when somebody did."""
+    notify: tuple[str, ...] = ()
+    """Who is told of its requests and its end; see `notification_port`."""
     trace: str = ""
     """Where the trace of the root run stood when it was created, as W3C `traceparent`; empty when none was recorded."""
     client: str = ""

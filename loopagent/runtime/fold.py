@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 KEPT = (
-    "id model root_id parent_id client ancestors serves asks_parent user tenant origin".split()  # noqa: SIM905
+    "id model root_id parent_id client ancestors serves asks_parent user tenant origin notify".split()  # noqa: SIM905
 )
 """What a run has from its beginning and keeps."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from loopagent.core.effects import ReadMemory, WriteMemory
     from loopagent.core.state import RunState
-    from loopagent.ports import NoteStore
+    from loopagent.note_port import NoteStore
     from loopagent.runtime.live import Live
 
 

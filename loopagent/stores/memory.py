@@ -16,6 +16,7 @@ from loopagent.stores.memory_answers import MemoryAnswers
 from loopagent.stores.memory_conversations import MemoryConversations
 from loopagent.stores.memory_dispatch import MemoryDispatch
 from loopagent.stores.memory_notes import MemoryNotes
+from loopagent.stores.memory_notices import MemoryNotices
 from loopagent.stores.memory_triggers import MemoryTriggers
 
 
@@ -60,7 +61,9 @@ class _Request:
     row: RequestRow
 
 
-class MemoryStore(MemoryDispatch, MemoryNotes, MemoryTriggers, MemoryAnswers, Durability):
+class MemoryStore(
+    MemoryDispatch, MemoryNotes, MemoryNotices, MemoryTriggers, MemoryAnswers, Durability
+):
     """Keeps runs as the objects they are; states are values, so none is copied.
 
     Args:
@@ -131,6 +134,7 @@ class MemoryStore(MemoryDispatch, MemoryNotes, MemoryTriggers, MemoryAnswers, Du
         root.timeline.append((entry, run))
         run.messages.extend(commit.messages)
         self._talks.add(commit)
+        self._announce(commit)
         for change in changes:
             self._change_request(run, change, commit.at)
         return first_seq
@@ -144,10 +148,7 @@ class MemoryStore(MemoryDispatch, MemoryNotes, MemoryTriggers, MemoryAnswers, Du
             self._requests[change.request_id] = _Request(key, row)
         elif known is not None:
             known.row = replace(
-                known.row,
-                status=change.status,
-                resolved_at=at,
-                resolution=change.data,
+                known.row, status=change.status, resolved_at=at, resolution=change.data
             )
 
     async def load(self, run_id: str) -> Snapshot | None:
@@ -197,6 +198,7 @@ class MemoryStore(MemoryDispatch, MemoryNotes, MemoryTriggers, MemoryAnswers, Du
             key: one for key, one in self._requests.items() if one.row.run_id not in ids
         }
         self._talks.forget_runs(ids)
+        self._unannounce(ids)
         return bool(ids)
 
     def _ended_tree(self, run_id: str) -> list[_Run]:

@@ -12,6 +12,7 @@ from loopagent.core.log import Entry, encode
 from loopagent.core.state import SCHEMA_VERSION
 from loopagent.core.state_bytes import dump_outcomes, dump_state
 from loopagent.errors import CorruptError
+from loopagent.notifications.outbox import notices_of
 from loopagent.stores import records
 
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from loopagent.core.conversation import Role
     from loopagent.core.state import RunState
+    from loopagent.notification_port import Notice
     from loopagent.ports import Commit
 
 
@@ -37,6 +39,8 @@ class Row:
     spilled: bytes | None = None
     said: Sequence[tuple[Role, str]] = ()
     """What goes into the run's conversation."""
+    notices: Sequence[Notice] = ()
+    """Who is to be told of it."""
     history: Sequence[tuple[int, int, bytes]] = ()
     """Log entries of another run that a forked one begins with: first event, first message, body."""
 
@@ -59,9 +63,8 @@ def prepare(commit: Commit, *, passing: bool = False) -> Row:
     except ValueError as error:
         raise records.not_json(f"a value of run {commit.state.id!r}", error) from error
     said = newly_said(commit.state, commit.facts, commit.messages)
-    return Row(
-        commit, state, body, records.request_changes(commit.facts), spilled=spilled, said=said
-    )
+    changes, notices = records.request_changes(commit.facts), notices_of(commit)
+    return Row(commit, state, body, changes, spilled=spilled, said=said, notices=notices)
 
 
 def prepare_new(commit: Commit, metadata: dict[str, Any] | None) -> Row:

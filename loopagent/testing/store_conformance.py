@@ -28,6 +28,7 @@ from loopagent.testing import (
     dispatch_checks,
     fork_checks,
     note_checks,
+    notice_checks,
     store_checks,
     trigger_checks,
 )
@@ -334,6 +335,7 @@ CHECKS: list[Check] = [
         vars(dispatch_checks),
         vars(note_checks),
         vars(trigger_checks),
+        vars(notice_checks),
         vars(fork_checks),
     )
     for name, check in module.items()

@@ -72,4 +72,6 @@ async def _delete(db: Db, keys: Sequence[int]) -> None:
     )
     for table in ("request", "outcome", "said", "log"):
         await db.execute(f"DELETE FROM {table} WHERE run = ANY ($1)", keys)
+    ids = "SELECT id FROM run WHERE key = ANY ($1)"
+    await db.execute(f"DELETE FROM notice WHERE run IN ({ids})", keys)
     await db.execute("DELETE FROM run WHERE key = ANY ($1)", keys)

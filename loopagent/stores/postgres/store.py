@@ -12,6 +12,7 @@ from loopagent.stores.postgres.connections import Connections
 from loopagent.stores.postgres.dispatch_methods import PostgresDispatch
 from loopagent.stores.postgres.more_methods import PostgresConversations, PostgresRetention
 from loopagent.stores.postgres.note_methods import PostgresNotes
+from loopagent.stores.postgres.notices import PostgresNotices
 from loopagent.stores.postgres.signals import Signals
 from loopagent.stores.postgres.triggers import PostgresTriggers
 
@@ -31,7 +32,12 @@ if TYPE_CHECKING:
 
 
 class PostgresStore(
-    PostgresDispatch, PostgresConversations, PostgresRetention, PostgresNotes, PostgresTriggers
+    PostgresDispatch,
+    PostgresConversations,
+    PostgresRetention,
+    PostgresNotes,
+    PostgresNotices,
+    PostgresTriggers,
 ):
     """Keeps runs in a schema of a PostgreSQL database that many processes share.
 

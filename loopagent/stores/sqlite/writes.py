@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from loopagent.errors import StoreError
 from loopagent.stores import records
-from loopagent.stores.sqlite import conversations
+from loopagent.stores.sqlite import conversations, notices
 
 
 if TYPE_CHECKING:
@@ -153,6 +153,8 @@ def _append(connection: sqlite3.Connection, key: int, first_seq: int, row: Row) 
         _spill(connection, key, row)
     if row.said:
         conversations.add(connection, key, row.said, row.commit.at)
+    if row.notices:
+        notices.put(connection, row.notices)
 
 
 def _spill(connection: sqlite3.Connection, key: int, row: Row) -> None:

@@ -166,3 +166,17 @@ CREATE TABLE delivery (
 CREATE INDEX delivery_event ON delivery (trigger, event_id);
 CREATE INDEX delivery_same ON delivery (trigger, dedupe, at) WHERE dedupe <> '';
 CREATE INDEX delivery_at ON delivery (trigger, at);
+
+-- Who is to be told of what. `due` is when one is to be looked at again; `body` is the rest of the row as JSON.
+CREATE TABLE notice (
+  key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text NOT NULL UNIQUE,
+  run text NOT NULL,
+  status text NOT NULL,
+  version integer NOT NULL,
+  at double precision NOT NULL,
+  due double precision,
+  body text NOT NULL
+);
+CREATE INDEX notice_run ON notice (run);
+CREATE INDEX notice_due ON notice (due) WHERE due IS NOT NULL;
