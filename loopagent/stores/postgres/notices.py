@@ -119,8 +119,7 @@ class PostgresNotices(Finding):
 def add(made: Statement, notices: Sequence[Notice]) -> None:
     """Keep new notifications, as a part of the commit that they come from."""
     columns = [
-        made.value([getattr(one, name) for one in notices], kind)
-        for name, kind in _COLUMNS.items()
+        made.value([getattr(one, name) for one in notices], kind) for name, kind in _COLUMNS.items()
     ]
     bodies = made.value([_rest(one) for one in notices], "text[]")
     made.add(
