@@ -77,8 +77,11 @@ class Source:
             raise OutOfTimeError("this took too long; ask for less of it")
 
     def text(self) -> str:
-        """The content as text; what is no text in its encoding becomes U+FFFD."""
-        return decoded(self.content)
+        """The content as text; what is no text in its encoding becomes U+FFFD.
+
+        A result has no file name: it was kept as UTF-8, whatever its bytes look like.
+        """
+        return decoded(self.content) if self.name else self.content.decode("utf-8", "replace")
 
 
 def decoded(content: bytes) -> str:

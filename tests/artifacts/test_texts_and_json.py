@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from loopagent.artifacts import TOOLS, look
@@ -69,6 +69,7 @@ def test_the_kind_follows_from_the_media_type_else_from_the_name(
 
 
 @settings(max_examples=100, deadline=None)
+@example("0\0", 200)
 @given(st.text(max_size=3_000), st.integers(200, 900))
 def test_pages_of_a_text_put_together_are_the_text(text: str, cap: int) -> None:
     pieces, start = [], 0
