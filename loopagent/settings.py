@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from loopagent.actions.mcp_servers import McpServer
 from loopagent.actions.secrets import Credential
 from loopagent.core.spec import Spec
 from loopagent.egress.policy import EgressSettings
@@ -43,6 +44,8 @@ class Settings(Spec):
     """Where low-code actions may call."""
     credentials: dict[str, Credential] = Field(default_factory=dict[str, Credential])
     """Secrets of low-code actions, by the name that they use."""
+    mcp: dict[str, McpServer] = Field(default_factory=dict[str, McpServer])
+    """MCP servers that low-code actions may use, by the name that they use."""
     allowed_modules: tuple[str, ...] = ()
     """Modules, with all below them, whose functions may be low-code actions."""
     lease_seconds: float = Field(default=LEASE_SECONDS, ge=1, le=3600)

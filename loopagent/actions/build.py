@@ -11,6 +11,7 @@ from loopagent.action import Action, ActionContext
 from loopagent.actions.checks import NO_PARAMS
 from loopagent.actions.format import HTTP_KINDS, ActionFile, OpenApiRun, PythonRun
 from loopagent.actions.http_kind import http_runner
+from loopagent.actions.mcp_kind import mcp_runner
 from loopagent.actions.means import Means
 from loopagent.actions.openapi_kind import as_http
 from loopagent.actions.pipeline_kind import pipeline_runner
@@ -23,7 +24,7 @@ from loopagent.errors import ActionError, ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loopagent.actions.format import PipelineRun, PromptRun
+    from loopagent.actions.format import McpRun, PipelineRun, PromptRun
     from loopagent.actions.format_http import HttpRun
 
 Runner: TypeAlias = Callable[[dict[str, Any], ActionContext], Awaitable[Any]]
@@ -40,6 +41,7 @@ def _python(file: ActionFile, means: Means) -> Made:
 
 KINDS: Final[dict[str, Callable[[ActionFile, Means], Made]]] = {
     "http": lambda file, means: (http_runner(file, cast("HttpRun", file.run), means), None),
+    "mcp": lambda file, means: (mcp_runner(file, cast("McpRun", file.run), means), None),
     "python": _python,
     "prompt": lambda file, _: (prompt_runner(file, cast("PromptRun", file.run)), None),
     "pipeline": lambda file, means: (

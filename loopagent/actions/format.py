@@ -83,6 +83,8 @@ class McpRun(Spec):
     """Name of the server."""
     tool: str = Field(min_length=1)
     """Name of the tool."""
+    sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    """Digest of the tool as it was looked at; one that has changed is not called. `import-mcp` writes it."""
     timeout: Seconds | None = Field(default=None, gt=0, le=3_600)
     """Time for one attempt; left out, that of the call."""
 

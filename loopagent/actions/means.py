@@ -15,6 +15,7 @@ from loopagent.egress import EgressPolicy, EgressSettings, GuardedClient
 
 if TYPE_CHECKING:
     from loopagent.action import Action
+    from loopagent.actions.mcp_servers import McpServer
     from loopagent.actions.secrets import SecretStore
 
 
@@ -26,6 +27,7 @@ class Means:
         egress: What the operator allows for all of them.
         secrets: Where their secrets come from; None for none.
         allowed_modules: Modules, with all below them, whose functions may be actions.
+        mcp: MCP servers by name.
         actions: Actions by name, for pipelines; filled while actions are made.
         client: Opens connections under a policy.
         clock: Seconds since the epoch, for servers that name a date to come back at.
@@ -35,6 +37,7 @@ class Means:
     egress: EgressSettings = field(default_factory=EgressSettings)
     secrets: SecretStore | None = None
     allowed_modules: tuple[str, ...] = ()
+    mcp: Mapping[str, McpServer] = field(default_factory=dict[str, "McpServer"])
     actions: Mapping[str, Action[..., Any]] = field(default_factory=dict[str, "Action[..., Any]"])
     client: Callable[[EgressPolicy], GuardedClient] = GuardedClient
     clock: Callable[[], float] = time.time  # noqa: TID251 - dates of servers are real time

@@ -12,6 +12,7 @@ import typer
 from loopagent.actions.importing.curl import import_curl
 from loopagent.actions.importing.document import ApiDocument
 from loopagent.actions.importing.fetching import fetch_api, is_address, read_api_file
+from loopagent.actions.importing.mcp import plan_mcp
 from loopagent.actions.importing.openapi import (
     Change,
     Plan,
@@ -63,13 +64,7 @@ def import_openapi(
     plan = plan_import(
         document, options, out=None if look else folder, picks=pick or (), tags=tag or ()
     )
-    written = [] if dry_run else write_import(plan, folder)
-    if as_json:
-        print_json({**plan.public(), "written": [str(one) for one in written]})
-    else:
-        _show(plan, dry_run=dry_run)
-    if any(one.what == "refused" for one in plan.changes):
-        raise typer.Exit(FAILED)
+    _finish(plan, folder, dry_run=dry_run, as_json=as_json)
 
 
 def import_curl_command(
@@ -99,6 +94,36 @@ def import_curl_command(
         for note in made.notes:
             err.print(note, markup=False, soft_wrap=True)
         _say_secrets(made.secrets)
+
+
+def import_mcp(
+    server: Annotated[
+        str, typer.Argument(help="Name of an MCP server under [mcp] in loopagent.toml.")
+    ],
+    out_dir: OutDir = Path("actions"),
+    pick: Annotated[
+        list[str] | None, typer.Option(help="Only these tools: name or pattern.")
+    ] = None,
+    project: ProjectDir = Path(),
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make actions of the tools of an MCP server, pinned to what they are now; disabled until you enable them."""
+    folder = project / out_dir
+    look = dry_run and not pick and not folder.exists()
+    work = plan_mcp(server, load_means(project), out=None if look else folder, picks=pick or ())
+    _finish(asyncio.run(work), folder, dry_run=dry_run, as_json=as_json)
+
+
+def _finish(plan: Plan, folder: Path, *, dry_run: bool, as_json: bool) -> None:
+    """Write what a plan says, and tell of it."""
+    written = [] if dry_run else write_import(plan, folder)
+    if as_json:
+        print_json({**plan.public(), "written": [str(one) for one in written]})
+    else:
+        _show(plan, dry_run=dry_run)
+    if any(one.what == "refused" for one in plan.changes):
+        raise typer.Exit(FAILED)
 
 
 def _document(source: str, project: Path) -> ApiDocument:

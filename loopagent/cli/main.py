@@ -46,6 +46,7 @@ cli.add_typer(tools.schemas, name="schemas")
 cli.add_typer(tools.reply, name="reply")
 actions.command("import-openapi")(imports.import_openapi)
 actions.command("import-curl")(imports.import_curl_command)
+actions.command("import-mcp")(imports.import_mcp)
 cli.command("test")(scenarios.run_scenarios)
 cli.command("worker")(worker)
 Conversation = Annotated[

@@ -35,6 +35,7 @@ def means_of(settings: Settings, env: Mapping[str, str], folder: Path) -> Means:
         egress=settings.egress,
         secrets=Credentials(settings.credentials, env, folder),
         allowed_modules=settings.allowed_modules,
+        mcp=settings.mcp,
     )
 
 

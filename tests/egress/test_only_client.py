@@ -10,8 +10,13 @@ import pytest
 
 
 PACKAGE = Path(__file__).resolve().parents[2] / "loopagent"
-DIALLERS = {"egress/transport.py", "egress/standin.py"}
-"""Where a pool of connections may be, and what dials only this machine in its place."""
+DIALLERS = {
+    "egress/transport.py",
+    "egress/standin.py",
+    "egress/lent.py",
+    "actions/mcp_client.py",
+}
+"""Where a pool of connections may be, what dials only this machine in its place, and who lends or borrows a client."""
 MODULES = {
     "aiohttp",
     "ftplib",

@@ -52,6 +52,8 @@ class Plan:
     prefix: str
     drafts: list[Draft]
     changes: list[Change] = field(default_factory=list[Change])
+    kept_as: str = "openapi"
+    """Middle of the name of the file that keeps the document."""
 
     def public(self) -> dict[str, Any]:
         """As JSON."""
@@ -127,13 +129,30 @@ def plan_import(
     Raises:
         ConfigError: The choice fits nothing or too much, or a file of an earlier import cannot be read.
     """
-    wanted = tuple(picks)
-    found = drafts(document, options)
+    plan = Plan(document, options.prefix, drafts(document, options))
+    return planned(plan, out=out, picks=picks, tags=tags)
+
+
+def planned(
+    plan: Plan, *, out: Path | None, picks: Iterable[str] = (), tags: Iterable[str] = ()
+) -> Plan:
+    """The plan with what is wanted of its drafts, and what becomes of files.
+
+    Args:
+        plan: Has all drafts; is changed.
+        out: As for `plan_import`.
+        picks: As for `picked`.
+        tags: As for `picked`.
+
+    Raises:
+        ConfigError: As for `plan_import`.
+    """
+    wanted, found = tuple(picks), plan.drafts
     chosen = picked(found, wanted, tags) if wanted or tags or out is not None else found
-    plan = Plan(document, options.prefix, chosen)
+    plan.drafts = chosen
     if out is None:
         return plan
-    before = _before(out, options.prefix)
+    before = _before(out, plan.prefix)
     plan.changes = [_change(one, out, before, explicit=bool(wanted)) for one in chosen]
     there = {one.name for one in found}
     plan.changes += [
@@ -222,7 +241,7 @@ def write_import(plan: Plan, out: Path) -> list[Path]:
     actions = before | {one.name: one.action for one in plan.drafts if one.name in taken}
     document = plan.document
     about = {"source": document.source, "sha256": document.sha256, "actions": actions}
-    for name, value in (("openapi", document.value), ("import", about)):
+    for name, value in ((plan.kept_as, document.value), ("import", about)):
         text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
         (kept / f"{plan.prefix}.{name}.json").write_text(text, encoding="utf-8")
     return written

@@ -61,7 +61,7 @@ class Draft:
             "path": self.path,
             "operation": self.operation,
             "tags": self.tags,
-            "effects": EFFECTS[self.method],
+            "effects": self.action.get("effects") or EFFECTS.get(self.method, "external"),
             "server": self.server,
             "auth": self.auth,
             "secrets": self.action.get("secrets", []),

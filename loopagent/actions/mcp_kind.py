@@ -1,0 +1,88 @@
+"""Actions of kind `mcp`: a tool of a server that the operator configured, if it is still what was looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loopagent.actions.mcp_client import AskedError, connected, server_named, tool_hash
+from loopagent.actions.secrets import Revealed
+from loopagent.actions.shaping import shape
+from loopagent.errors import ActionError, ConfigError
+
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp_types import CallToolResult
+
+    from loopagent.action import ActionContext
+    from loopagent.actions.format import ActionFile, McpRun
+    from loopagent.actions.mcp_client import McpConnection
+    from loopagent.actions.means import Means
+
+
+def mcp_runner(
+    file: ActionFile, run: McpRun, means: Means
+) -> Callable[[dict[str, Any], ActionContext], Awaitable[Any]]:
+    """What carries out calls of a tool.
+
+    Raises:
+        ConfigError: There is no such server.
+    """
+    server_named(means, run.server)
+
+    async def call(params: dict[str, Any], context: ActionContext) -> Any:
+        secrets = Revealed(means.secrets)
+        seconds = min(run.timeout or file.timeout, max(0.1, context.seconds_left))
+        told = context.progress
+        async with means.throttles.turn(file.name, file.limits, lambda _: None):
+            try:
+                async with connected(run.server, means, seconds, secrets) as connection:
+                    await _check_pin(run, connection)
+                    answer = await connection.call(
+                        run.tool, params, lambda text: told(str(secrets.masked(text)))
+                    )
+            except AskedError as asked:
+                said = secrets.masked(str(asked))
+                text = f"The MCP server {run.server} asks a person in the middle of the call: {said[:500]}"
+                hint = "It was told that nobody answers; give what it wants to know with the call."
+                raise ActionError(
+                    f"{text}. {hint}", code="mcp_asks", may_have_run=file.effect_class != "read"
+                ) from asked
+            except ConfigError as error:
+                raise ActionError(str(error), code="not_configured", fatal=True) from error
+        return _result(file, answer, params, secrets)
+
+    return call
+
+
+async def _check_pin(run: McpRun, connection: McpConnection) -> None:
+    """Refuse a tool that is not the one that was looked at."""
+    if run.sha256 is None:
+        return
+    tool = next((one for one in await connection.tools() if one.name == run.tool), None)
+    if tool is None:
+        text = f"The MCP server {run.server} has no tool {run.tool} any more."
+        raise ActionError(text, code="tool_gone", fatal=True)
+    if tool_hash(tool) != run.sha256:
+        text = (
+            f"The tool {run.tool} of the MCP server {run.server} has changed since it was looked at"
+        )
+        hint = f"`loopagent actions import-mcp {run.server}` shows how, and takes it over"
+        raise ActionError(f"{text}; {hint}.", code="tool_changed", fatal=True)
+
+
+def _result(
+    file: ActionFile, answer: CallToolResult, params: dict[str, Any], secrets: Revealed
+) -> Any:
+    blocks: list[dict[str, Any]] = secrets.masked(
+        [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in answer.content]
+    )
+    text = "\n".join(one["text"] for one in blocks if one.get("type") == "text")
+    if answer.is_error:
+        raise ActionError(text or "The tool failed without a word.", code="tool_error")
+    structured = secrets.masked(answer.structured_content)
+    only_text = all(one.get("type") == "text" for one in blocks)
+    whole = structured if structured is not None else text if only_text else blocks
+    seen = {"result": whole, "structured": structured, "text": text, "content": blocks}
+    return shape(file, {**seen, "params": params}, whole)
