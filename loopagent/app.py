@@ -60,6 +60,8 @@ class App(Hosting):
         lease_seconds: How long after the death of this process others wait before they take up its runs.
         grace_seconds: How long calls under way may go on when the app is closed.
         triggers: What starts runs by itself: schedules and webhooks.
+        notifications: Who is told when a request opens or a run ends.
+        egress: Where addresses may lead that clients name for notifications.
         telemetry: What is told of runs; default: traces and metrics, if OpenTelemetry was set up before, else nothing.
     """
 
@@ -82,6 +84,7 @@ class App(Hosting):
         attachments: Iterable[Attachment] = (),
         by: str = "client",
         origin: Origin | None = None,
+        webhook: str | None = None,
     ) -> RunView:
         """Start a run.
 
@@ -102,12 +105,13 @@ class App(Hosting):
             attachments: Files that the model can look into.
             by: Who starts it.
             origin: The trigger that starts it, and its event; the run's id follows from them.
+            webhook: Address that is called when a request opens or the run ends, see `loopagent.notifications`.
 
         Raises:
             ConflictError: The run of this event exists.
             RequestError: `unknown_agent`, `invalid_message`, `invalid_payload`, `no_model`, `model_override`,
                 `invalid_limits`, `invalid_client_tools`, `plan_mode`, `invalid_conversation`, `invalid_user`,
-                `conversation_busy` (409), `invalid_attachments`, `attachments_too_large`.
+                `conversation_busy` (409), `invalid_attachments`, `attachments_too_large`, `invalid_webhook`.
         """
         known = self._registry.agent(agent)
         spec = with_plan_mode(with_limits(known.spec, limits), plan_mode)
@@ -119,6 +123,7 @@ class App(Hosting):
             "tenant": tenant,
             "conversation": conversation or "",
             "client": client,
+            "notify": self.notifications.hearers(agent, webhook),
         }
         state = new_run(spec, answers, data, whose, origin)
         task, given = checked_message(message, spec), checked_attachments(attachments, spec.limits)

@@ -16,12 +16,14 @@ from loopagent.agent import Agent
 from loopagent.controlling import Controlling
 from loopagent.conversations import Conversations
 from loopagent.core.agent_spec import AgentSpec
+from loopagent.egress import EgressSettings
 from loopagent.hooks import Hook
 from loopagent.intake import (
     DEFAULT_MODEL_VARIABLE,
 )
 from loopagent.memory import Memory
 from loopagent.models import embedder_of
+from loopagent.notifications import TELLS_NOBODY, Notifications, NotificationSettings, Senders
 from loopagent.ports import Store
 from loopagent.redaction import Redactor, secrets_of
 from loopagent.registry import Registry
@@ -67,6 +69,8 @@ class Hosting(Controlling):
         lease_seconds: float = LEASE_SECONDS,
         grace_seconds: float = 0.0,
         triggers: Iterable[TriggerSpec] = (),
+        notifications: NotificationSettings | None = None,
+        egress: EgressSettings | None = None,
         telemetry: Telemetry | None = None,
     ) -> None:
         self.store = open_store(store) if isinstance(store, str) else store
@@ -79,7 +83,8 @@ class Hosting(Controlling):
         self._clock, self.bus = clock, Bus()
         triggers = tuple(triggers)
         names = [*secrets, *(name for one in triggers for name in one.secret_names)]
-        self.redactor = Redactor([*secrets_of(self.env, names), *secret_values])
+        hidden = [*secret_values, *(notifications or TELLS_NOBODY).secret_values(self.env)]
+        self.redactor = Redactor([*secrets_of(self.env, names), *hidden])
         self.telemetry = (telemetry or found(self.env)).connect(self.bus, self.redactor.mask)
         self._invoker = Invoker(mask=self.redactor.mask)
         self._performer = self._make_performer(retry, structured, embedder)
@@ -93,6 +98,7 @@ class Hosting(Controlling):
         self.conversations = Conversations(self.store, self.engine, clock)
         self.memory = Memory(self.store, self.redactor.mask, clock)
         self.triggers = self._with_triggers(triggers)
+        self.notifications = self._with_notifications(notifications or TELLS_NOBODY, egress)
         self._background: list[asyncio.Task[None]] = []
 
     owner: str
@@ -150,6 +156,21 @@ class Hosting(Controlling):
         made.check(self.agents)
         return made
 
+    def _with_notifications(
+        self, settings: NotificationSettings, egress: EgressSettings | None
+    ) -> Notifications:
+        made = Notifications(
+            settings,
+            store=self.store,
+            senders=Senders(settings, egress or EgressSettings(), self.env),
+            clock=self._clock,
+            env=self.env,
+            mask=self.redactor.mask,
+        )
+        made.check()
+        self.bus.taps.append(made.heard)
+        return made
+
     def add(self, agent: Agent[Any]) -> None:
         """Make an agent known.
 
@@ -176,6 +197,9 @@ class Hosting(Controlling):
                 self._background.append(asyncio.create_task(keeping, name="retention"))
         if self._recover and self.triggers.specs:
             self._background.append(asyncio.create_task(self.triggers.watch(), name="triggers"))
+        if self._recover:
+            telling = asyncio.create_task(self.notifications.watch(), name="notifications")
+            self._background.append(telling)
         self._background.append(heartbeat)  # the last to stop
         return self
 

@@ -69,7 +69,7 @@ def new_run(
     spec: AgentSpec,
     model: str,
     payload: Any,
-    whose: Mapping[str, str],
+    whose: Mapping[str, Any],
     origin: Origin | None = None,
 ) -> RunState:
     """A run before anything happened in it.
@@ -78,7 +78,7 @@ def new_run(
         spec: Its pinned definition.
         model: `provider:model` that answers.
         payload: What it starts with.
-        whose: `user`, `tenant`, `conversation` and `client` of `RunState`.
+        whose: `user`, `tenant`, `conversation`, `client` and `notify` of `RunState`.
         origin: The trigger that starts it, and its event.
     """
     run_id = f"run_{token_hex(8)}" if origin is None else origin.run_id

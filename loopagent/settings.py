@@ -10,6 +10,7 @@ from loopagent.actions.mcp_servers import McpServer
 from loopagent.actions.secrets import Credential
 from loopagent.core.spec import Spec
 from loopagent.egress.policy import EgressSettings
+from loopagent.notifications.spec import NotificationSettings
 from loopagent.runtime.leases import LEASE_SECONDS
 from loopagent.runtime.retention import Retention
 from loopagent.skill import SkillLimits
@@ -61,6 +62,8 @@ class Settings(Spec):
             else value
         )
 
+    notifications: NotificationSettings = NotificationSettings()
+    """Who is told when a request opens or a run ends."""
     retention: Retention = Retention()
     """How long ended runs are kept."""
     skills: SkillLimits = SkillLimits()

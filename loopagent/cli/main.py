@@ -16,6 +16,7 @@ from loopagent.cli.actions import actions
 from loopagent.cli.attach import read_files
 from loopagent.cli.conversations import conversations
 from loopagent.cli.memory import memory
+from loopagent.cli.notifications import notifications
 from loopagent.cli.opening import Database, ProjectDir, open_app
 from loopagent.cli.session import Output, drive, payload_of, run_async, terminal_answerer
 from loopagent.cli.skills import skills
@@ -39,6 +40,7 @@ cli.add_typer(decide.requests, name="requests")
 cli.add_typer(conversations, name="conversations")
 cli.add_typer(memory, name="memory")
 cli.add_typer(triggers, name="triggers")
+cli.add_typer(notifications, name="notifications")
 cli.add_typer(tools.agents, name="agents")
 cli.add_typer(actions, name="actions")
 cli.add_typer(skills, name="skills")

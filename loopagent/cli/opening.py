@@ -58,6 +58,8 @@ def open_app(
         secret_values=project.secret_values,
         actions=project.actions.values(),
         triggers=project.triggers.values(),
+        notifications=settings.notifications,
+        egress=settings.egress,
         telemetry=_telemetry(settings) if serving else None,
         base_dir=project.folder,
         recover=recover,

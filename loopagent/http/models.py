@@ -42,6 +42,8 @@ class NewRun(Body):
     """Files that the model can look into."""
     metadata: dict[str, JsonValue] | None = None
     """Anything to find the run by; never shown to a model."""
+    webhook: str | None = Field(default=None, max_length=2_000)
+    """Address that gets a signed request when a request opens or the run ends."""
 
 
 class NewMessage(Body):

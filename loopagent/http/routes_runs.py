@@ -248,6 +248,7 @@ async def _start(app: App, body: NewRun, session: str, files: Sequence[Attachmen
         tenant=body.tenant,
         on_busy=body.on_busy,
         metadata=body.metadata,
+        webhook=body.webhook,
         client_tools=body.client_tools,
         client=fingerprint(session),
         attachments=[*(one.opened(at) for at, one in enumerate(body.attachments)), *files],
