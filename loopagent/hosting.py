@@ -80,25 +80,21 @@ class Hosting(Controlling):
         self.agents = self._registry.agents
         self._more_actions = {one.spec.name: one for one in actions}
         self._recover, self._retention = recover, retention or Retention()
-        self._clock, self.bus = clock, Bus()
-        triggers = tuple(triggers)
+        self._clock, self._grace_seconds, self.bus = clock, grace_seconds, Bus()
+        triggers, told = tuple(triggers), notifications or TELLS_NOBODY
         names = [*secrets, *(name for one in triggers for name in one.secret_names)]
-        hidden = [*secret_values, *(notifications or TELLS_NOBODY).secret_values(self.env)]
-        self.redactor = Redactor([*secrets_of(self.env, names), *hidden])
+        hidden = [*secrets_of(self.env, names), *secret_values, *told.secret_values(self.env)]
+        self.redactor = Redactor(hidden)
         self.telemetry = (telemetry or found(self.env)).connect(self.bus, self.redactor.mask)
         self._invoker = Invoker(mask=self.redactor.mask)
         self._performer = self._make_performer(retry, structured, embedder)
         self.owner = owner_name(token_hex(4))
         self._leases = Leases(self.store, self.owner, clock, lease_seconds=lease_seconds)
-        self._grace_seconds = grace_seconds
-        self.engine = self._make_engine(work=work)
-        if work and recover:
-            claims = Dispatcher(self.engine, self.store, self._leases, clock, most=max_runs)
-            self.engine.elsewhere.dispatcher = claims
+        self.engine = self._make_engine(work=work, claim=work and recover, most=max_runs)
         self.conversations = Conversations(self.store, self.engine, clock)
         self.memory = Memory(self.store, self.redactor.mask, clock)
         self.triggers = self._with_triggers(triggers)
-        self.notifications = self._with_notifications(notifications or TELLS_NOBODY, egress)
+        self.notifications = self._with_notifications(told, egress)
         self._background: list[asyncio.Task[None]] = []
 
     owner: str
@@ -108,7 +104,7 @@ class Hosting(Controlling):
     start: Callable[..., Awaitable[RunView]]
     cancel: Callable[..., Awaitable[RunView]]
 
-    def _make_engine(self, *, work: bool) -> Engine:
+    def _make_engine(self, *, work: bool, claim: bool, most: int | None) -> Engine:
         engine = Engine(
             store=self.store,
             performer=self.telemetry.performer(self._performer),
@@ -119,6 +115,10 @@ class Hosting(Controlling):
             works=work,
         )
         self.store.watch(engine.elsewhere.hear)
+        if claim:
+            engine.elsewhere.dispatcher = Dispatcher(
+                engine, self.store, self._leases, self._clock, most=most
+            )
         return engine
 
     def _make_performer(
