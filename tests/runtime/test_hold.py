@@ -288,7 +288,7 @@ async def test_a_run_whose_commits_cannot_be_stored_is_let_go_of() -> None:
     async with App(agents=[agent([calls("ponder"), done()], ponder)], store=store) as app:
         run = await app.start("tester", "Go.")
         await begun.wait()
-        await app.wait(run.id)
+        await app.wait(run.id, timeout_seconds=1)
         assert store.groups == []
         store.broken = False
     async with App(

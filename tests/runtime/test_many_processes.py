@@ -103,9 +103,11 @@ async def test_events_reach_another_process_before_it_looks_by_itself(
 
 async def test_a_cancelled_run_stops_in_the_process_that_works_on_it(postgres_url: str) -> None:
     stopped: list[str] = []
+    begun = asyncio.Event()
 
     @action(effects="read", timeout_ms=600_000)
     async def sleep() -> str:
+        begun.set()
         try:
             await asyncio.sleep(600)
         except asyncio.CancelledError:
@@ -116,7 +118,7 @@ async def test_a_cancelled_run_stops_in_the_process_that_works_on_it(postgres_ur
     worker = app(postgres_url, call("sleep"), actions=[sleep])
     async with app(postgres_url, actions=[sleep], work=False) as server, worker:
         view = await server.start("clerk", "Go.")
-        await until(lambda: any(live.calls and live.state.turn == 1 for live in worker.engine.runs))
+        await begun.wait()
         await server.cancel(view.id)
         await until(lambda: stopped)
         assert (await server.get(view.id)).state.status == "cancelled"

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 MAX_NOTICE_BYTES = 7_500
 """PostgreSQL takes no payload of 8000 bytes or more."""
-LONGEST_ENTRY_BYTES = 2_000
 SPACING_SECONDS = 0.02
 """Notices of one process are at least so far apart; the first one after a silence goes out at once."""
 FIRST_PAUSE_SECONDS = 0.05
@@ -97,7 +96,7 @@ class Signals:
     async def _serve(self) -> None:
         db = await connect(self._address)
         try:
-            db.add_termination_listener(lambda _: self._wake.set())
+            db.add_termination_listener(self._ended)
             await db.add_listener(self._channel, self._arrived)
             self._hear(News())
             clock, earliest = asyncio.get_running_loop().time, 0.0
@@ -110,18 +109,30 @@ class Signals:
         finally:
             db.terminate()
 
+    def _ended(self, db: Db) -> None:
+        del db
+        self._wake.set()
+
     async def _send(self, db: Db) -> None:
+        """Send all that is untold; what could not be sent stays untold."""
         while self._untold:
-            batch: list[list[Any]] = []
-            size = 0
-            while self._untold and size < MAX_NOTICE_BYTES - 700:
-                _, one = self._untold.popitem()
-                batch.append(
-                    [one.run_id, one.root_id if one.root_id != one.run_id else "", one.version]
-                )
-                size += len(one.run_id.encode()) + len(one.root_id.encode()) + 40
-            payload = json.dumps([self._me, *batch], separators=(",", ":"), ensure_ascii=False)
+            batch = self._batch()
+            payload = json.dumps([self._me, *map(_entry, batch)], separators=(",", ":"))
             await db.execute("SELECT pg_notify($1, $2)", self._channel, payload)
+            for one in batch:
+                if self._untold.get(one.run_id) is one:
+                    del self._untold[one.run_id]
+
+    def _batch(self) -> list[News]:
+        """As many news as one notice can carry."""
+        batch: list[News] = []
+        left = MAX_NOTICE_BYTES
+        for one in self._untold.values():
+            left -= len(json.dumps(_entry(one))) + 1
+            if batch and left < 0:
+                break
+            batch.append(one)
+        return batch
 
     def _arrived(self, db: Db, pid: int, channel: str, payload: str) -> None:
         del db, pid, channel
