@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import json
@@ -26,9 +27,14 @@ ENV = {"LOOPAGENT_API_KEY": KEY, "ERP_TOKEN": TOKEN}
 MARKS = ("CANARY", "Q0FOQVJZ", quote(KEY, safe=""))
 
 
+HEARD: list[asyncio.Event] = []
+
+
 @action(effects="read")
 async def echo(context: ActionContext, how: str) -> Any:
     """Give back what the remote side said, which repeats the request."""
+    if how == "give":
+        await HEARD[-1].wait()  # progress is told only to whoever listens
     context.progress(f"sending {TOKEN}")
     coded = base64.b64encode(f"user:{TOKEN}".encode()).decode()
     told = {
@@ -72,8 +78,12 @@ async def test_a_run_keeps_no_secret(tmp_path: Path) -> None:
                 {"taskComplete": True, "message": f"Never tell {TOKEN}."},
             )
             async with app:
+                HEARD.append(asyncio.Event())
                 view = await app.start("echoer", "Go.")
-                events = [one async for one in app.events(view.id)]
+                events = []
+                async for one in app.events(view.id):
+                    events.append(one)
+                    HEARD[-1].set()
                 view = await app.get(view.id)
         finally:
             logging.getLogger().removeHandler(handler)
