@@ -25,6 +25,7 @@ COMES_WITH = {
     "pydantic-core": "pydantic",
     "starlette": "fastapi",
     "anyio": "httpx2",
+    "mcp-types": "mcp",
     "httpcore2": "httpx2",
     "opentelemetry-api": "fastapi",
     "opentelemetry-semantic-conventions": "opentelemetry-sdk",
@@ -83,7 +84,12 @@ def test_every_import_is_declared() -> None:
         | declared("cost")
         | declared("postgres")
         | declared("otel")
-        | {part for part, whole in COMES_WITH.items() if whole in declared() | declared("otel")}
+        | declared("mcp")
+        | {
+            part
+            for part, whole in COMES_WITH.items()
+            if whole in declared() | declared("otel") | declared("mcp")
+        }
     )
     assert used_distributions("loopagent") - known == set()
 
@@ -97,6 +103,7 @@ def test_tests_use_only_what_dev_declares() -> None:
         declared()
         | declared("cost")
         | declared("files")
+        | declared("mcp")
         | declared("otel")
         | declared("postgres")
         | declared("dev")
@@ -109,7 +116,7 @@ def test_tests_use_only_what_dev_declares() -> None:
 def test_every_range_has_both_ends() -> None:
     open_ended = [
         str(one)
-        for extra in (None, "cost", "files", "otel", "postgres", "dev")
+        for extra in (None, "cost", "files", "mcp", "otel", "postgres", "dev")
         for one in requirements(extra)
         if one.name != "loopagent" and not re.search(r">=.*<|<.*>=", str(one.specifier))
     ]
@@ -121,7 +128,7 @@ def test_a_plain_install_stays_small() -> None:
 
 
 def test_the_lock_fits_the_declaration() -> None:
-    for extra in (None, "cost", "files", "otel", "postgres", "dev"):
+    for extra in (None, "cost", "files", "mcp", "otel", "postgres", "dev"):
         for one in requirements(extra):
             if one.name != "loopagent":
                 assert LOCKED[canonicalize_name(one.name)]["version"] in one.specifier
