@@ -30,12 +30,16 @@ def mcp_runner(
         ConfigError: There is no such server.
     """
     server_named(means, run.server)
+    shared = file.limits.scope == "connection"
+    key = f"mcp:{run.server}" if shared else file.name
 
     async def call(params: dict[str, Any], context: ActionContext) -> Any:
         secrets = Revealed(means.secrets)
         seconds = min(run.timeout or file.timeout, max(0.1, context.seconds_left))
         told = context.progress
-        async with means.throttles.turn(file.name, file.limits, lambda _: None):
+        async with means.throttles.turn(
+            key, file.limits, lambda left: told(f"waiting {left:.1f} s for its turn")
+        ):
             try:
                 async with connected(run.server, means, seconds, secrets) as connection:
                     await _check_pin(run, connection)
