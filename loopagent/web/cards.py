@@ -66,7 +66,7 @@ class Card:
     @property
     def editable(self) -> bool:
         """Whether the parameters of the call may be changed."""
-        return self.kind == "approval" and bool(self.subject.get("schema"))
+        return self.kind in {"approval", "limit"} and bool(self.subject.get("schema"))
 
 
 def card_of(

@@ -107,7 +107,8 @@ def _answer(row: RequestRow, sent: Fields) -> dict[str, Any]:
     decision, revision = one(sent, "decision"), one(sent, "revision")
     if not decision:
         raise RequestError("bad_form", "Choose one of the buttons.", status=400)
-    if decision == "reject" and not one(sent, "feedback").strip():
+    goes_on = row.body.get("kind") != "limit"
+    if decision == "reject" and goes_on and not one(sent, "feedback").strip():
         message = "Say what should be different: the agent tries again with your feedback."
         raise RequestError("no_feedback", message, status=422)
     form = row.body.get("form")

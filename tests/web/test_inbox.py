@@ -127,3 +127,23 @@ def test_another_sites_form_is_refused(client: httpx2.Client, site: str) -> None
         )
         assert answer.status_code == 403
     assert client.get(f"/requests/{request['id']}").json()["status"] == "open"
+
+
+def test_a_limit_is_raised_in_its_card(browser: Browser, client: httpx2.Client, site: str) -> None:
+    limits = {"maxTurns": 1, "whenReached": "ask"}
+    body = {"agent": "looker", "message": "Go.", "limits": limits}
+    run = client.post("/runs", params={"wait": 20}, json=body).json()
+    with watched(browser, site) as seen:
+        page = seen.page
+        page.goto("/?kind=limit")
+        page.get_by_role("link", name="Raise maxTurns?").first.click()
+        seen.check()
+        page.get_by_text("Allow another amount").click()
+        page.get_by_label("JSON").fill('{"maxTurns": 1}')
+        page.get_by_role("button", name="Raise it and go on").click()
+        expect(page.get_by_role("alert")).to_be_visible()
+        page.get_by_label("JSON").fill('{"maxTurns": 5}')
+        page.get_by_role("button", name="Raise it and go on").click()
+        expect(page.get_by_text("Approved by")).to_be_visible()
+    run = client.get(f"/runs/{run['id']}", params={"wait": 20}).json()
+    assert (run["status"], run["message"]) == ("completed", "Seen.")
