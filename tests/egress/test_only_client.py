@@ -15,8 +15,12 @@ DIALLERS = {
     "egress/standin.py",
     "egress/lent.py",
     "actions/mcp_client.py",
+    "notifications/mailing.py",
 }
-"""Where a pool of connections may be, what dials only this machine in its place, and who lends or borrows a client."""
+"""Where a pool of connections may be, what dials only this machine in its place, and who lends or borrows a client.
+
+Mail is no HTTP; the one server that it goes to is named by the operator, in the environment.
+"""
 MODULES = {
     "aiohttp",
     "ftplib",
