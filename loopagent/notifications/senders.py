@@ -78,6 +78,8 @@ class Senders:
             return await self._post(notice, now)
         except ConfigError as error:
             return Told(error=str(error))
+        except Exception as error:  # noqa: BLE001 - what one cannot be told must not keep the others waiting
+            return Told(error=f"it could not be told: {type(error).__name__}")
 
     # ------------------------------------------------------------------ webhooks
 

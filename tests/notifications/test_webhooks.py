@@ -16,7 +16,7 @@ from loopagent.errors import ConfigError, RequestError
 from loopagent.models.scripted import ScriptedModel
 from loopagent.notification_port import Notice
 from loopagent.notifications import NotificationSettings
-from loopagent.notifications.senders import Told
+from loopagent.notifications.senders import Senders, Told
 from loopagent.notifications.service import judged, public
 from tests.notifications.receivers import ENV, SECRET, Hook
 
@@ -202,6 +202,42 @@ async def test_a_receiver_that_is_configured_no_more() -> None:
         (row,) = await settled(made)
     assert row.status == "failed"
     assert "no receiver ops" in row.attempts[-1].error
+
+
+GIVE = {
+    "taskComplete": False,
+    "nextStep": {"type": "Sub-Agent", "subAgents": [{"name": "helper", "message": "Do it."}]},
+}
+
+
+async def test_sub_agents_and_forks_are_told_of_as_well() -> None:
+    helper = Agent("helper", model=ScriptedModel([ASK, DONE]))
+    boss = Agent("boss", model=ScriptedModel([GIVE, DONE, DONE]), agents=[helper])
+    with Hook() as hook:
+        async with App(agents=[boss], notifications=settings(), env=ENV, egress=HERE) as made:
+            view = await made.start("boss", "Do it", webhook=hook.url)
+            view = await made.wait(view.id, timeout_seconds=30)
+            await made.answer(
+                view.asks[0]["requestId"], decision="answer", values={"answer": "this"}
+            )
+            await made.wait(view.id, timeout_seconds=30)
+            copy = await made.fork(view.id)
+            await made.wait(copy.id, timeout_seconds=30)
+            rows = await settled(made)
+    told = [(one.kind, one.agent, one.data["rootRunId"]) for one in rows]
+    assert told == [
+        ("request.created", "helper", view.id),
+        ("run.completed", "boss", view.id),
+        ("run.completed", "boss", copy.id),
+    ]
+    assert {one.id for one in hook.calls} == {one.id for one in rows}
+
+
+async def test_what_cannot_be_told_is_said_and_does_not_raise() -> None:
+    senders = Senders(settings(), HERE, ENV)
+    for target in ("https://hooks.example.com/\udcff", "https://[::1", "https://a b/", "://"):
+        told = await senders.tell(replace(NOTICE, target=target), 1.0)
+        assert told.error
 
 
 NOTICE = Notice("msg_1", "run.completed", "r", "a", "ops", at=100.0, since=100.0, due=160.0)
