@@ -21,6 +21,7 @@ from loopagent.hooks import Hook
 from loopagent.intake import (
     DEFAULT_MODEL_VARIABLE,
 )
+from loopagent.keys import Keys
 from loopagent.memory import Memory
 from loopagent.models import embedder_of
 from loopagent.notifications import TELLS_NOBODY, Notifications, NotificationSettings, Senders
@@ -92,6 +93,7 @@ class Hosting(Controlling):
         self._leases = Leases(self.store, self.owner, clock, lease_seconds=lease_seconds)
         self.engine = self._make_engine(work=work, claim=work and recover, most=max_runs)
         self.conversations = Conversations(self.store, self.engine, clock)
+        self.keys = Keys(self.store, clock)
         self.memory = Memory(self.store, self.redactor.mask, clock)
         self.triggers = self._with_triggers(triggers)
         self.notifications = self._with_notifications(told, egress)

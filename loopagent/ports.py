@@ -19,6 +19,7 @@ from loopagent.core.state import Message, RunState
 from loopagent.core.values import value_object
 from loopagent.dispatch_port import DispatchStore
 from loopagent.durability_port import Durability
+from loopagent.key_port import KeyStore
 from loopagent.note_port import NoteStore
 from loopagent.notification_port import NotificationStore
 from loopagent.retention_port import RetentionStore
@@ -176,6 +177,8 @@ class RunRow:
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     parent_id: str | None = None
     """The run that gave the work; None for one that was started from outside."""
+    tenant: str = ""
+    """The organisation that it belongs to; empty for a run without any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +193,8 @@ class RequestRow:
     body: dict[str, Any]
     resolved_at: float | None = None
     resolution: dict[str, Any] | None = None
+    tenant: str = ""
+    """That of its run."""
 
 
 @value_object(frozen=True, slots=True)
@@ -239,6 +244,7 @@ class Store(
     ConversationStore,
     DispatchStore,
     Durability,
+    KeyStore,
     NoteStore,
     NotificationStore,
     RetentionStore,
@@ -302,12 +308,14 @@ class Store(
         agent: str | None = None,
         status: str | None = None,
         roots: bool = False,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RunRow], str | None]:
         """A page of runs, newest first, and the cursor of the next page (None at the end).
 
-        With `roots` only runs that were started from outside, without the work of sub-agents.
+        With `roots` only runs that were started from outside, without the work of sub-agents; with `tenant` only
+        those of this tenant, where the empty one is that of runs without any.
         """
         ...
 
@@ -320,6 +328,7 @@ class Store(
         *,
         status: str | None = "open",
         run_id: str | None = None,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RequestRow], str | None]:
@@ -328,6 +337,10 @@ class Store(
 
     async def request(self, request_id: str) -> RequestRow | None:
         """One request, or None."""
+        ...
+
+    async def tenant_of(self, run_id: str) -> str | None:
+        """The tenant that a run belongs to, without loading it; None when there is no such run."""
         ...
 
     async def open_requests(self) -> int:

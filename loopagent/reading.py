@@ -113,12 +113,18 @@ class Reading:
         agent: str | None = None,
         status: str | None = None,
         children: bool = False,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RunRow], str | None]:
         """A page of runs, newest first, and the next cursor; with `children` also those of sub-agents."""
         return await self.store.runs(
-            agent=agent, status=status, roots=not children, cursor=cursor, limit=limit
+            agent=agent,
+            status=status,
+            roots=not children,
+            tenant=tenant,
+            cursor=cursor,
+            limit=limit,
         )
 
     async def requests(
@@ -126,8 +132,11 @@ class Reading:
         *,
         status: str | None = "open",
         run_id: str | None = None,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RequestRow], str | None]:
         """A page of requests to people, oldest first, and the next cursor."""
-        return await self.store.requests(status=status, run_id=run_id, cursor=cursor, limit=limit)
+        return await self.store.requests(
+            status=status, run_id=run_id, tenant=tenant, cursor=cursor, limit=limit
+        )

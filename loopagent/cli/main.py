@@ -15,6 +15,7 @@ from loopagent.cli import control, decide, imports, scenarios, tools
 from loopagent.cli.actions import actions
 from loopagent.cli.attach import read_files
 from loopagent.cli.conversations import conversations
+from loopagent.cli.keys import keys
 from loopagent.cli.memory import memory
 from loopagent.cli.notifications import notifications
 from loopagent.cli.opening import Database, ProjectDir, open_app
@@ -38,6 +39,7 @@ cli = typer.Typer(
 cli.add_typer(control.runs, name="runs")
 cli.add_typer(decide.requests, name="requests")
 cli.add_typer(conversations, name="conversations")
+cli.add_typer(keys, name="keys")
 cli.add_typer(memory, name="memory")
 cli.add_typer(triggers, name="triggers")
 cli.add_typer(notifications, name="notifications")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from loopagent import logs
+from loopagent.access import without_keys
 from loopagent.app import App
 from loopagent.project import Project
 from loopagent.settings import Settings
@@ -69,10 +71,15 @@ def open_app(
         grace_seconds=grace_seconds,
     )
     if serving:
-        logs.set_up(mask=app.redactor.mask, level=settings.log_level, form=settings.log_format)
+        logs.set_up(mask=_mask(app), level=settings.log_level, form=settings.log_format)
     else:
-        logs.set_up(mask=app.redactor.mask, level="warning", form="plain")
+        logs.set_up(mask=_mask(app), level="warning", form="plain")
     return app
+
+
+def _mask(app: App) -> Callable[[str], str]:
+    """What takes secrets out of the log: those of the app, and API keys, whose texts are known to nobody here."""
+    return lambda text: app.redactor.mask(without_keys(text))
 
 
 def _telemetry(settings: Settings) -> Telemetry:

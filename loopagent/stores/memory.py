@@ -15,6 +15,7 @@ from loopagent.stores import records
 from loopagent.stores.memory_answers import MemoryAnswers
 from loopagent.stores.memory_conversations import MemoryConversations
 from loopagent.stores.memory_dispatch import MemoryDispatch
+from loopagent.stores.memory_keys import MemoryKeys
 from loopagent.stores.memory_notes import MemoryNotes
 from loopagent.stores.memory_notices import MemoryNotices
 from loopagent.stores.memory_triggers import MemoryTriggers
@@ -62,7 +63,13 @@ class _Request:
 
 
 class MemoryStore(
-    MemoryDispatch, MemoryNotes, MemoryNotices, MemoryTriggers, MemoryAnswers, Durability
+    MemoryDispatch,
+    MemoryKeys,
+    MemoryNotes,
+    MemoryNotices,
+    MemoryTriggers,
+    MemoryAnswers,
+    Durability,
 ):
     """Keeps runs as the objects they are; states are values, so none is copied.
 
@@ -143,7 +150,7 @@ class MemoryStore(
         known = self._requests.get(change.request_id)
         if change.status == "open":
             state = run.state
-            row = RequestRow(change.request_id, state.id, state.spec.name, "open", at, change.data)
+            row = records.opened(change, state, at)
             key = known.key if known else self._next_key()
             self._requests[change.request_id] = _Request(key, row)
         elif known is not None:
@@ -279,6 +286,7 @@ class MemoryStore(
         agent: str | None = None,
         status: str | None = None,
         roots: bool = False,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RunRow], str | None]:
@@ -291,6 +299,7 @@ class MemoryStore(
             and agent in (None, one.state.spec.name)
             and status in (None, one.state.status)
             and (one.root is one or not roots)
+            and tenant in (None, one.state.tenant)
         )
         size = records.page_size(limit)
         found = list(islice(fitting, size + 1))
@@ -308,6 +317,7 @@ class MemoryStore(
         *,
         status: str | None = "open",
         run_id: str | None = None,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RequestRow], str | None]:
@@ -319,6 +329,7 @@ class MemoryStore(
             if one.key > behind
             and status in (None, one.row.status)
             and run_id in (None, one.row.run_id)
+            and tenant in (None, one.row.tenant)
         )
         size = records.page_size(limit)
         found = list(islice(fitting, size + 1))
@@ -330,6 +341,11 @@ class MemoryStore(
         """One request; see `Store.request`."""
         found = self._requests.get(request_id)
         return None if found is None else found.row
+
+    async def tenant_of(self, run_id: str) -> str | None:
+        """Whose a run is; see `Store.tenant_of`."""
+        run = self._runs.get(run_id)
+        return None if run is None else run.state.tenant
 
     async def open_requests(self) -> int:
         """How many requests wait; see `Store.open_requests`."""
@@ -379,4 +395,5 @@ def _row(run: _Run) -> RunRow:
         updated_at=run.updated_at,
         metadata=records.plain(run.metadata),
         parent_id=state.parent_id,
+        tenant=state.tenant,
     )

@@ -13,6 +13,7 @@ from loopagent.core.conversation import QUEUED
 from loopagent.core.events import Started
 from loopagent.core.facts import public_event
 from loopagent.errors import ConflictError, RequestError, StoreError
+from loopagent.ports import RequestRow
 
 
 if TYPE_CHECKING:
@@ -77,6 +78,19 @@ def request_changes(facts: Sequence[Fact]) -> list[RequestChange]:
         if status is not None:
             changes.append(RequestChange(str(one.data["requestId"]), status, plain(one.data)))
     return changes
+
+
+def opened(change: RequestChange, state: RunState, at: float) -> RequestRow:
+    """The row of a request that a run has made."""
+    return RequestRow(
+        id=change.request_id,
+        run_id=state.id,
+        agent=state.spec.name,
+        status="open",
+        created_at=at,
+        body=change.data,
+        tenant=state.tenant,
+    )
 
 
 def _status(fact: Fact) -> RequestStatus | None:
@@ -248,3 +262,8 @@ def note_moved_on(note_id: str) -> ConflictError:
 def trigger_moved_on(name: str) -> ConflictError:
     """The error for a change of a trigger's state that comes too late."""
     return ConflictError(f"Trigger {name!r} was changed by somebody else: look at it again.")
+
+
+def key_exists(key_id: str) -> ConflictError:
+    """The error for a second API key of one id."""
+    return ConflictError(f"There is a key {key_id!r} already.")

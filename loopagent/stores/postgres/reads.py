@@ -187,7 +187,7 @@ async def oldest_event(db: Db, run_id: str) -> int:
 
 _RUN = """
 SELECT run.key, run.id, run.agent, run.status, run.shown, run.turn, run.title, run.created_at,
-       run.updated_at, run.metadata, parent.id AS parent_id
+       run.updated_at, run.metadata, parent.id AS parent_id, run.tenant
 FROM run LEFT JOIN run AS parent ON parent.key = run.parent
 """
 
@@ -224,26 +224,33 @@ def _row(found: Any) -> RunRow:
         updated_at=found["updated_at"],
         metadata=_json(found["metadata"]),
         parent_id=found["parent_id"],
+        tenant=found["tenant"],
     )
+
+
+async def tenant_of(db: Db, run_id: str) -> str | None:
+    """The tenant that a run belongs to; None when there is no such run."""
+    found: str | None = await db.fetchval("SELECT tenant FROM run WHERE id = $1", run_id)
+    return found
 
 
 _REQUEST = """
 SELECT request.key, request.id, run.id AS run_id, run.agent, request.status, request.created_at,
-       request.body, request.resolved_at, request.resolution
+       request.body, request.resolved_at, request.resolution, run.tenant
 FROM request JOIN run ON run.key = request.run
 """
 
 
 async def requests(
-    db: Db, status: str | None, run_id: str | None, behind: int | None, size: int
+    db: Db, status: str | None, of: Mapping[str, str | None], behind: int | None, size: int
 ) -> tuple[list[RequestRow], str | None]:
-    """A page of requests to people, oldest first."""
+    """A page of requests to people, oldest first; `of` are the values of their runs' columns."""
     # Named outright where it can be, because a partial index does not serve a placeholder.
     fixed = ("request.status = 'open'",) if status == "open" else ()
     other = None if status == "open" else status
-    conditions, values = where(
-        {"request.status = @": other, "run.id = @": run_id, "request.key > @": behind}, *fixed
-    )
+    named = {f"run.{name} = @": one for name, one in of.items()}
+    wanted = {"request.status = @": other, **named, "request.key > @": behind}
+    conditions, values = where(wanted, *fixed)
     found = await db.fetch(
         f"{_REQUEST} {conditions} ORDER BY request.key LIMIT {size + 1}", *values
     )
@@ -272,6 +279,7 @@ def _request(found: Any) -> RequestRow:
         body=_json(found["body"]),
         resolved_at=found["resolved_at"],
         resolution=_json(resolution) if resolution else None,
+        tenant=found["tenant"],
     )
 
 

@@ -10,6 +10,7 @@ from loopagent.stores.postgres import reads, tables, writes
 from loopagent.stores.postgres.address import Address, parse
 from loopagent.stores.postgres.connections import Connections
 from loopagent.stores.postgres.dispatch_methods import PostgresDispatch
+from loopagent.stores.postgres.keys import PostgresKeys
 from loopagent.stores.postgres.more_methods import PostgresConversations, PostgresRetention
 from loopagent.stores.postgres.note_methods import PostgresNotes
 from loopagent.stores.postgres.notices import PostgresNotices
@@ -35,6 +36,7 @@ class PostgresStore(
     PostgresDispatch,
     PostgresConversations,
     PostgresRetention,
+    PostgresKeys,
     PostgresNotes,
     PostgresNotices,
     PostgresTriggers,
@@ -148,12 +150,13 @@ class PostgresStore(
         agent: str | None = None,
         status: str | None = None,
         roots: bool = False,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RunRow], str | None]:
         """A page of runs, newest first; see `Store.runs`."""
         before, size = records.decode_cursor("runs", cursor), records.page_size(limit)
-        wanted = {"agent": agent, "status": status}
+        wanted = {"agent": agent, "status": status, "tenant": tenant}
         return await self._run(lambda db, _: reads.runs(db, wanted, before, size, roots))
 
     async def tree(self, run_id: str) -> list[RunRow]:
@@ -165,16 +168,22 @@ class PostgresStore(
         *,
         status: str | None = "open",
         run_id: str | None = None,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RequestRow], str | None]:
         """A page of requests to people, oldest first; see `Store.requests`."""
         behind, size = records.decode_cursor("requests", cursor), records.page_size(limit)
-        return await self._run(lambda db, _: reads.requests(db, status, run_id, behind, size))
+        of = {"id": run_id, "tenant": tenant}
+        return await self._run(lambda db, _: reads.requests(db, status, of, behind, size))
 
     async def request(self, request_id: str) -> RequestRow | None:
         """One request; see `Store.request`."""
         return await self._find(None, lambda db, _: reads.request(db, request_id))
+
+    async def tenant_of(self, run_id: str) -> str | None:
+        """Whose a run is; see `Store.tenant_of`."""
+        return await self._find(None, lambda db, _: reads.tenant_of(db, run_id))
 
     async def open_requests(self) -> int:
         """How many requests wait; see `Store.open_requests`."""

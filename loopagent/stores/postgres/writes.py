@@ -282,6 +282,7 @@ def _columns(made: Statement, row: Row, spec: int, talk: int | None) -> dict[str
         "created_at": made.value(row.commit.at, "double precision"),
         "updated_at": made.value(row.commit.at, "double precision"),
         "conversation": made.value(talk, "bigint"),
+        "tenant": made.value(state.tenant),
         "title": made.value(records.title(row.commit).replace("\0", "\ufffd")),
         "metadata": made.value(row.metadata),
         "state": made.value(row.state, "bytea"),

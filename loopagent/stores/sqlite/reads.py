@@ -213,7 +213,7 @@ def oldest_event(connection: sqlite3.Connection, run_id: str) -> int:
 
 _RUN = """
 SELECT run.key, run.id, run.agent, run.status, run.shown, run.turn, run.title, run.created_at,
-       run.updated_at, run.metadata, parent.id
+       run.updated_at, run.metadata, parent.id, run.tenant
 FROM run LEFT JOIN run AS parent ON parent.key = run.parent
 """
 
@@ -250,7 +250,7 @@ def tree(connection: sqlite3.Connection, run_id: str) -> list[RunRow]:
 
 
 def _row(_: int, run_id: str, agent: str, status: str, shown: str, *rest: Any) -> RunRow:
-    turn, title, created_at, updated_at, metadata, parent_id = rest
+    turn, title, created_at, updated_at, metadata, parent_id, tenant = rest
     return RunRow(
         id=run_id,
         agent=agent,
@@ -262,12 +262,19 @@ def _row(_: int, run_id: str, agent: str, status: str, shown: str, *rest: Any) -
         updated_at=updated_at,
         metadata=_json(metadata),
         parent_id=parent_id,
+        tenant=tenant,
     )
+
+
+def tenant_of(connection: sqlite3.Connection, run_id: str) -> str | None:
+    """The tenant that a run belongs to; None when there is no such run."""
+    found = connection.execute("SELECT tenant FROM run WHERE id = ?", (run_id,)).fetchone()
+    return None if found is None else str(found[0])
 
 
 _REQUEST = """
 SELECT request.key, request.id, run.id, run.agent, request.status, request.created_at,
-       request.body, request.resolved_at, request.resolution
+       request.body, request.resolved_at, request.resolution, run.tenant
 FROM request JOIN run ON run.key = request.run
 """
 
@@ -275,17 +282,16 @@ FROM request JOIN run ON run.key = request.run
 def requests(
     connection: sqlite3.Connection,
     status: str | None,
-    run_id: str | None,
+    of: Mapping[str, str | None],
     behind: int | None,
     size: int,
 ) -> tuple[list[RequestRow], str | None]:
-    """A page of requests to people, oldest first."""
+    """A page of requests to people, oldest first; `of` are the values of their runs' columns."""
     # Named outright where it can be, because a partial index does not serve a placeholder.
     fixed = ("request.status = 'open'",) if status == "open" else ()
     other = None if status == "open" else status
-    where, values = _where(
-        {"request.status =": other, "run.id =": run_id, "request.key >": behind}, *fixed
-    )
+    named = {f"run.{name} =": one for name, one in of.items()}
+    where, values = _where({"request.status =": other, **named, "request.key >": behind}, *fixed)
     found = connection.execute(
         f"{_REQUEST} {where} ORDER BY request.key LIMIT ?", (*values, size + 1)
     ).fetchall()
@@ -299,7 +305,7 @@ def request(connection: sqlite3.Connection, request_id: str) -> RequestRow | Non
 
 
 def _request(row: tuple[Any, ...]) -> RequestRow:
-    _, request_id, run_id, agent, status, created_at, body, resolved_at, resolution = row
+    _, request_id, run_id, agent, status, created_at, body, resolved_at, resolution, tenant = row
     return RequestRow(
         id=request_id,
         run_id=run_id,
@@ -309,6 +315,7 @@ def _request(row: tuple[Any, ...]) -> RequestRow:
         body=_json(body),
         resolved_at=resolved_at,
         resolution=_json(resolution) if resolution else None,
+        tenant=tenant,
     )
 
 

@@ -28,11 +28,13 @@ CREATE TABLE run (
   leased_until REAL,
   log_from INTEGER NOT NULL DEFAULT 1,
   conversation INTEGER,
+  tenant TEXT NOT NULL,
   title TEXT NOT NULL,
   metadata TEXT,
   state BLOB NOT NULL
 );
 CREATE INDEX run_agent ON run (agent);
+CREATE INDEX run_tenant ON run (tenant) WHERE tenant <> '';
 CREATE INDEX run_status ON run (status);
 CREATE INDEX run_ended ON run (updated_at) WHERE root IS NULL AND status <> 'running';
 CREATE INDEX run_root ON run (root) WHERE root IS NOT NULL;

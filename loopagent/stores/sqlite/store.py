@@ -12,6 +12,7 @@ from loopagent.stores import records, written
 from loopagent.stores.sqlite import conversations, reads, removal, writes
 from loopagent.stores.sqlite.dispatch_methods import SqliteDispatch
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
+from loopagent.stores.sqlite.keys import SqliteKeys
 from loopagent.stores.sqlite.note_methods import SqliteNotes
 from loopagent.stores.sqlite.notices import SqliteNotices
 from loopagent.stores.sqlite.readers import Readers
@@ -42,7 +43,7 @@ MAX_HOLD_SECONDS = 1.0
 """The longest that a commit may wait for the next one: what it holds is nowhere but in memory."""
 
 
-class SqliteStore(SqliteDispatch, SqliteNotes, SqliteNotices, SqliteTriggers):
+class SqliteStore(SqliteDispatch, SqliteKeys, SqliteNotes, SqliteNotices, SqliteTriggers):
     """Keeps runs in a SQLite file that several processes may share.
 
     Args:
@@ -183,12 +184,13 @@ class SqliteStore(SqliteDispatch, SqliteNotes, SqliteNotices, SqliteTriggers):
         agent: str | None = None,
         status: str | None = None,
         roots: bool = False,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RunRow], str | None]:
         """A page of runs, newest first; see `Store.runs`."""
         before, size = records.decode_cursor("runs", cursor), records.page_size(limit)
-        wanted = {"agent": agent, "status": status}
+        wanted = {"agent": agent, "status": status, "tenant": tenant}
         return await self._readers.run(lambda db: reads.runs(db, wanted, before, size, roots=roots))
 
     async def tree(self, run_id: str) -> list[RunRow]:
@@ -200,16 +202,22 @@ class SqliteStore(SqliteDispatch, SqliteNotes, SqliteNotices, SqliteTriggers):
         *,
         status: str | None = "open",
         run_id: str | None = None,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RequestRow], str | None]:
         """A page of requests to people, oldest first; see `Store.requests`."""
         behind, size = records.decode_cursor("requests", cursor), records.page_size(limit)
-        return await self._readers.run(lambda db: reads.requests(db, status, run_id, behind, size))
+        of = {"id": run_id, "tenant": tenant}
+        return await self._readers.run(lambda db: reads.requests(db, status, of, behind, size))
 
     async def request(self, request_id: str) -> RequestRow | None:
         """One request; see `Store.request`."""
         return await self._readers.run(lambda db: reads.request(db, request_id))
+
+    async def tenant_of(self, run_id: str) -> str | None:
+        """Whose a run is; see `Store.tenant_of`."""
+        return await self._readers.run(lambda db: reads.tenant_of(db, run_id))
 
     async def open_requests(self) -> int:
         """How many requests wait; see `Store.open_requests`."""

@@ -39,8 +39,8 @@ def create(connection: sqlite3.Connection, row: Row) -> int:
     cursor = connection.execute(
         """
         INSERT INTO run (id, root, parent, spec, agent, status, due, version, seq, shown, turn,
-                         created_at, updated_at, conversation, title, metadata, state)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                         created_at, updated_at, conversation, tenant, title, metadata, state)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
         (
             state.id,
@@ -57,6 +57,7 @@ def create(connection: sqlite3.Connection, row: Row) -> int:
             row.commit.at,
             row.commit.at,
             talk,
+            state.tenant,
             records.title(row.commit),
             row.metadata,
             row.state,

@@ -40,12 +40,14 @@ CREATE TABLE run (
   owner text,
   leased_until double precision,
   conversation bigint REFERENCES conversation,
+  tenant text NOT NULL,
   log_gone boolean NOT NULL DEFAULT false,
   title text NOT NULL,
   metadata text,
   state bytea NOT NULL
 ) WITH (fillfactor = 50);
 CREATE INDEX run_agent ON run (agent, key);
+CREATE INDEX run_tenant ON run (tenant, key) WHERE tenant <> '';
 CREATE INDEX run_status ON run (status, key);
 CREATE INDEX run_ended ON run (updated_at) WHERE root IS NULL AND status <> 'running';
 CREATE INDEX run_root ON run (root) WHERE root IS NOT NULL;
@@ -180,3 +182,24 @@ CREATE TABLE notice (
 );
 CREATE INDEX notice_run ON notice (run);
 CREATE INDEX notice_due ON notice (due) WHERE due IS NOT NULL;
+
+-- API keys and sessions; only hashes of both. `tenant` is null for a key that reaches all of them.
+CREATE TABLE api_key (
+  key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text NOT NULL UNIQUE,
+  hash text NOT NULL,
+  name text NOT NULL,
+  tenant text,
+  person text NOT NULL,
+  scopes text NOT NULL,
+  created_at double precision NOT NULL,
+  last_used_at double precision,
+  revoked_at double precision
+);
+
+CREATE TABLE session (
+  hash text PRIMARY KEY,
+  key_id text NOT NULL,
+  created_at double precision NOT NULL,
+  expires_at double precision NOT NULL
+);

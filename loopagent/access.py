@@ -1,0 +1,97 @@
+"""Who calls: API keys as text, scopes, and what a caller may reach."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from secrets import token_hex
+from typing import Final, Literal
+
+from loopagent.errors import RequestError
+
+
+Scope = Literal["runs", "requests.answer", "actions.write", "admin"]
+SCOPES: Final[tuple[Scope, ...]] = ("runs", "requests.answer", "actions.write", "admin")
+PREFIX: Final = "la_"
+ID_BYTES: Final = 6
+SECRET_BYTES: Final = 32
+_KEY: Final = re.compile(r"la_([0-9a-f]{12})_[0-9a-f]{64}")
+HIDDEN: Final = "la_[redacted]"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever makes a request.
+
+    `tenant` is whose objects are reached: one tenant's, the empty one is that of runs without any; None for all.
+    `user` is on whose behalf conversations and notes are looked at; empty for whomever the request names. `name` says
+    in the log who decided; empty for whoever has the server to himself. `key_id` is that of the API key; empty without.
+    """
+
+    tenant: str | None
+    user: str = ""
+    scopes: frozenset[str] = frozenset()
+    name: str = ""
+    key_id: str = ""
+
+    @property
+    def by(self) -> str:
+        """How the log names this caller."""
+        return f"human:{self.name}" if self.name else "human"
+
+    def may(self, *scopes: str) -> bool:
+        """Whether one of these scopes is given; `admin` includes all."""
+        return "admin" in self.scopes or not self.scopes.isdisjoint(scopes)
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether this is whoever runs the server."""
+        return self.tenant is None and "admin" in self.scopes
+
+    def reaches(self, tenant: str | None) -> bool:
+        """Whether an object of a tenant is there for this caller; None is the tenant of what does not exist."""
+        return tenant is not None and self.tenant in (None, tenant)
+
+    def whose(self, user: str, tenant: str) -> tuple[str, str]:
+        """The user and tenant that a request is for, where it names some or none.
+
+        Raises:
+            RequestError: `forbidden` (403), they are not this caller's.
+        """
+        return _own(user, self.user or None, "user"), _own(tenant, self.tenant, "tenant")
+
+
+def _own(asked: str, own: str | None, what: str) -> str:
+    if own is None or asked == own:
+        return asked
+    if asked:
+        text = f"This key is of another {what} than {asked!r}: leave it out, or use a key of that {what}."
+        raise RequestError("forbidden", text, status=403)
+    return own
+
+
+OPERATOR: Final = Caller(None, scopes=frozenset({"admin"}))
+"""Whoever has the server to himself, or calls with its token."""
+
+
+def new_key() -> tuple[str, str]:
+    """A new API key, and the part of it by which it is found."""
+    key_id = token_hex(ID_BYTES)
+    return f"{PREFIX}{key_id}_{token_hex(SECRET_BYTES)}", key_id
+
+
+def id_of(key: str) -> str | None:
+    """The id in a text that looks like an API key."""
+    found = _KEY.fullmatch(key)
+    return found[1] if found else None
+
+
+def hashed(secret: str) -> str:
+    """SHA-256 in hexadecimal digits; enough for secrets of 256 random bits, which nobody guesses."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def without_keys(text: str) -> str:
+    """A text for the log, with every API key in it replaced."""
+    return _KEY.sub(HIDDEN, text) if PREFIX in text else text

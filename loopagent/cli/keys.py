@@ -1,0 +1,134 @@
+"""Commands about API keys: create, list, revoke."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from loopagent.access import SCOPES
+from loopagent.app import App
+from loopagent.cli.manage import AsJson, ago
+from loopagent.cli.opening import Database, ProjectDir, open_app
+from loopagent.cli.output import err, out, print_json, table
+from loopagent.cli.session import run_async
+from loopagent.errors import ConfigError
+from loopagent.key_port import KeyRow
+from loopagent.project import load_project
+
+
+keys = typer.Typer(help="API keys: create, list, revoke.", no_args_is_help=True)
+EVERYBODY = "all tenants"
+
+
+@keys.command("create")
+def create_key(
+    name: Annotated[str, typer.Argument(help="What people call it.")],
+    project: ProjectDir = Path(),
+    db: Database = None,
+    as_json: AsJson = False,
+    tenant: Annotated[str, typer.Option(help="Whose runs it reaches.")] = "",
+    all_tenants: Annotated[
+        bool, typer.Option("--all-tenants", help="It reaches the runs of every tenant.")
+    ] = False,
+    user: Annotated[str, typer.Option(help="Who acts with it.")] = "",
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"What it may do: {', '.join(SCOPES)}; may be given several times."
+            " Without: runs and requests.answer."
+        ),
+    ] = None,
+) -> None:
+    """Make a key and print it. It is shown this once: only its hash is kept."""
+    if all_tenants and tenant:
+        raise ConfigError("Give --tenant or --all-tenants, not both.")
+    whose = None if all_tenants else tenant
+    scopes = tuple(scope or ("runs", "requests.answer"))
+
+    async def work(app: App) -> int:
+        text, row = await app.keys.create(name, tenant=whose, user=user, scopes=scopes)
+        if as_json:
+            print_json({**public(row), "key": text})
+            return 0
+        err.print(
+            f"key {row.id} for {_whose(row)}, may: {', '.join(row.scopes)}. It is not shown again:",
+            markup=False,
+        )
+        out.print(text, markup=False, soft_wrap=True)
+        return 0
+
+    _with_database(project, db, work)
+
+
+@keys.command("list")
+def list_keys(
+    project: ProjectDir = Path(),
+    db: Database = None,
+    as_json: AsJson = False,
+    tenant: Annotated[str | None, typer.Option(help="Only keys of this tenant.")] = None,
+) -> None:
+    """List keys, those that were revoked as well."""
+
+    async def work(app: App) -> int:
+        rows = await app.keys.list(tenant)
+        if as_json:
+            print_json([public(one) for one in rows])
+            return 0
+        head = ("key", "name", "tenant", "user", "scopes", "last used", "status")
+        table(head, [_row(one) for one in rows])
+        return 0
+
+    _with_database(project, db, work)
+
+
+@keys.command("revoke")
+def revoke_key(
+    key_id: Annotated[str, typer.Argument(help="Id of the key, as `keys list` shows it.")],
+    project: ProjectDir = Path(),
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a key for good, with the sessions that began with it."""
+
+    async def work(app: App) -> int:
+        await app.keys.revoke(key_id)
+        if as_json:
+            print_json({"id": key_id, "revoked": True})
+        else:
+            out.print(f"{key_id} revoked", markup=False)
+        return 0
+
+    _with_database(project, db, work)
+
+
+def public(row: KeyRow) -> dict[str, Any]:
+    """A key as JSON, without its hash."""
+    found = {one.name: getattr(row, one.name) for one in fields(row) if one.name != "hash"}
+    return {**found, "scopes": list(row.scopes)}
+
+
+def _with_database(project: Path, db: str | None, work: Any) -> None:
+    """As for `serve`, the database is made when it is not there: keys come before the first run."""
+    loaded = load_project(project)
+
+    async def opened() -> int:
+        url = db or loaded.settings.db or "runs.db"
+        async with open_app(loaded, url, recover=False, work=False) as app:
+            code: int = await work(app)
+            return code
+
+    run_async(opened())
+
+
+def _whose(row: KeyRow) -> str:
+    return EVERYBODY if row.tenant is None else f"tenant {row.tenant!r}"
+
+
+def _row(row: KeyRow) -> tuple[str, ...]:
+    used = "never" if row.last_used_at is None else ago(row.last_used_at)
+    status = "valid" if row.revoked_at is None else f"revoked {ago(row.revoked_at)}"
+    tenant = EVERYBODY if row.tenant is None else row.tenant
+    return row.id, row.name, tenant, row.user, " ".join(row.scopes), used, status

@@ -1,0 +1,85 @@
+"""What a store keeps of callers: API keys, and the sessions of people who signed in with one; a part of `ports.Store`.
+
+Neither keys nor session ids are kept, only their SHA-256: who reads the database cannot call with what it holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """An API key. All times are in seconds since the epoch."""
+
+    id: str
+    """The part of the key that is no secret, by which it is found."""
+    hash: str
+    """SHA-256 of the whole key, in hexadecimal digits."""
+    name: str
+    """What people call it."""
+    tenant: str | None
+    """Whose objects it reaches: those of one tenant, the empty one is that of runs without any; None for all."""
+    user: str
+    """Who acts with it; empty when that is nobody in particular."""
+    scopes: tuple[str, ...]
+    created_at: float
+    last_used_at: float | None = None
+    """Not exact: written down once in a while."""
+    revoked_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A browser in which somebody signed in with a key."""
+
+    hash: str
+    """SHA-256 of the id that the browser holds, in hexadecimal digits."""
+    key_id: str
+    created_at: float
+    expires_at: float
+
+
+class KeyStore(Protocol):
+    """Keeps API keys and sessions."""
+
+    async def put_key(self, row: KeyRow) -> None:
+        """Keep a new key.
+
+        Raises:
+            ConflictError: A key of this id exists.
+        """
+        ...
+
+    async def key(self, key_id: str) -> KeyRow | None:
+        """One key, revoked or not, or None."""
+        ...
+
+    async def keys(self, tenant: str | None = None) -> list[KeyRow]:
+        """All keys, or those of a tenant, in the order they were made."""
+        ...
+
+    async def has_keys(self) -> bool:
+        """Whether any key was ever made here; one that was revoked counts."""
+        ...
+
+    async def touch_key(self, key_id: str, at: float) -> None:
+        """Write down when a key was used."""
+        ...
+
+    async def revoke_key(self, key_id: str, at: float) -> bool:
+        """End a key and its sessions for good; False when there is none, or it was revoked before."""
+        ...
+
+    async def put_session(self, row: SessionRow) -> None:
+        """Keep a new session, and forget those that expired before it was made."""
+        ...
+
+    async def session(self, session_hash: str) -> SessionRow | None:
+        """One session, expired or not, or None."""
+        ...
+
+    async def delete_session(self, session_hash: str) -> None:
+        """Forget a session, if there is one."""
+        ...

@@ -1,0 +1,129 @@
+"""API keys of an app, and sessions of people who signed in with one: make, list, revoke, recognise."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Iterable
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING
+
+from loopagent.access import SCOPES, SECRET_BYTES, Caller, hashed, id_of, new_key
+from loopagent.errors import RequestError
+from loopagent.key_port import KeyRow, SessionRow
+
+
+if TYPE_CHECKING:
+    from loopagent.ports import Store
+
+USED_EVERY_SECONDS = 600.0
+"""How often the last use of a key is written down at most."""
+SESSION_SECONDS = 43_200.0
+"""How long somebody stays signed in, unless the settings say otherwise: 12 hours."""
+MAX_NAME_CHARS = 200
+
+
+class Keys:
+    """The API keys in a store.
+
+    Args:
+        store: Where they are kept, as hashes only.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def create(
+        self,
+        name: str,
+        *,
+        tenant: str | None = "",
+        user: str = "",
+        scopes: Iterable[str] = ("runs", "requests.answer"),
+    ) -> tuple[str, KeyRow]:
+        """Make a key; its text is given here once, and kept nowhere.
+
+        Args:
+            name: What people call it.
+            tenant: Whose objects it reaches; None for those of all tenants.
+            user: Who acts with it.
+            scopes: What it may do, see `access.SCOPES`.
+
+        Raises:
+            RequestError: `invalid_key` (422), with what is wrong.
+        """
+        wanted = tuple(dict.fromkeys(scopes))
+        _check(name, user, tenant or "", wanted)
+        text, key_id = new_key()
+        row = KeyRow(key_id, hashed(text), name, tenant, user, wanted, self._clock())
+        await self._store.put_key(row)
+        return text, row
+
+    async def list(self, tenant: str | None = None) -> list[KeyRow]:
+        """All keys, or those of a tenant, in the order they were made."""
+        return await self._store.keys(tenant)
+
+    async def revoke(self, key_id: str) -> None:
+        """End a key for good, with the sessions that began with it.
+
+        Raises:
+            RequestError: `unknown_key` (404), there is none or it has been revoked.
+        """
+        if not await self._store.revoke_key(key_id, self._clock()):
+            text = f"There is no key {key_id!r} that is not revoked."
+            raise RequestError("unknown_key", text, status=404)
+
+    async def any(self) -> bool:
+        """Whether any key was ever made."""
+        return await self._store.has_keys()
+
+    async def caller(self, text: str) -> Caller | None:
+        """Whose key a text is; None when it is none, or revoked."""
+        key_id = id_of(text)
+        row = None if key_id is None else await self._store.key(key_id)
+        if row is None or not hmac.compare_digest(row.hash, hashed(text)):
+            return None
+        return await self._used(row)
+
+    async def _used(self, row: KeyRow) -> Caller | None:
+        if row.revoked_at is not None:
+            return None
+        now = self._clock()
+        if row.last_used_at is None or now - row.last_used_at >= USED_EVERY_SECONDS:
+            await self._store.touch_key(row.id, now)
+        scopes = frozenset(row.scopes)
+        return Caller(row.tenant, row.user, scopes, row.user or row.name, row.id)
+
+    # ------------------------------------------------------------------ sessions
+
+    async def sign_in(self, key_id: str, seconds: float = SESSION_SECONDS) -> str:
+        """Begin a session of a key; returns its id, which is kept nowhere."""
+        text, now = token_urlsafe(SECRET_BYTES), self._clock()
+        await self._store.put_session(SessionRow(hashed(text), key_id, now, now + seconds))
+        return text
+
+    async def signed_in(self, session: str) -> Caller | None:
+        """Whose session an id is; None when it is none, has expired, or its key was revoked."""
+        known = await self._store.session(hashed(session))
+        if known is None or known.expires_at <= self._clock():
+            return None
+        row = await self._store.key(known.key_id)
+        return None if row is None else await self._used(row)
+
+    async def sign_out(self, session: str) -> None:
+        """End a session."""
+        await self._store.delete_session(hashed(session))
+
+
+def _check(name: str, user: str, tenant: str, scopes: tuple[str, ...]) -> None:
+    for what, value in (("name", name), ("user", user), ("tenant", tenant)):
+        if len(value) > MAX_NAME_CHARS or not value.isprintable():
+            text = f"The {what} must be printable, of at most {MAX_NAME_CHARS} characters."
+            raise RequestError("invalid_key", text, status=422)
+    if not name.strip():
+        raise RequestError("invalid_key", "A key needs a name.", status=422)
+    unknown = [one for one in scopes if one not in SCOPES]
+    if unknown or not scopes:
+        text = f"Scopes are {', '.join(SCOPES)}; not {', '.join(unknown) or 'none'}."
+        raise RequestError("invalid_key", text, status=422)
