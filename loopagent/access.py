@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Final, Literal
 
+from pydantic import Field
+
+from loopagent.core.spec import Spec
 from loopagent.errors import RequestError
 
 
@@ -18,6 +21,21 @@ ID_BYTES: Final = 6
 SECRET_BYTES: Final = 32
 _KEY: Final = re.compile(r"la_([0-9a-f]{12})_[0-9a-f]{64}")
 HIDDEN: Final = "la_[redacted]"
+
+
+SESSION_SECONDS: Final = 43_200.0
+"""How long somebody stays signed in, unless the settings say otherwise: 12 hours."""
+
+
+class AccessSettings(Spec):
+    """How callers are let in: the table `[access]` of `loopagent.toml`."""
+
+    session_hours: float = Field(default=SESSION_SECONDS / 3_600, gt=0, le=24 * 365)
+    """How long somebody stays signed in."""
+    requests_per_second: float = Field(default=50.0, gt=0)
+    """How many requests a key may make in the long run."""
+    burst: int = Field(default=200, ge=1)
+    """How many it may make at once."""
 
 
 @dataclass(frozen=True, slots=True)

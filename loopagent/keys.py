@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterable
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING
 
-from loopagent.access import SCOPES, SECRET_BYTES, Caller, hashed, id_of, new_key
+from loopagent.access import (
+    OPERATOR,
+    SCOPES,
+    SECRET_BYTES,
+    SESSION_SECONDS,
+    Caller,
+    hashed,
+    id_of,
+    new_key,
+)
 from loopagent.errors import RequestError
 from loopagent.key_port import KeyRow, SessionRow
 
@@ -17,8 +26,6 @@ if TYPE_CHECKING:
 
 USED_EVERY_SECONDS = 600.0
 """How often the last use of a key is written down at most."""
-SESSION_SECONDS = 43_200.0
-"""How long somebody stays signed in, unless the settings say otherwise: 12 hours."""
 MAX_NAME_CHARS = 200
 
 
@@ -103,11 +110,18 @@ class Keys:
         await self._store.put_session(SessionRow(hashed(text), key_id, now, now + seconds))
         return text
 
-    async def signed_in(self, session: str) -> Caller | None:
-        """Whose session an id is; None when it is none, has expired, or its key was revoked."""
+    async def signed_in(self, session: str, operator_id: str = "") -> Caller | None:
+        """Whose session an id is; None when it is none, has expired, or its key was revoked.
+
+        Args:
+            session: The id.
+            operator_id: Sessions that began with this instead of the id of a key are the operator's.
+        """
         known = await self._store.session(hashed(session))
         if known is None or known.expires_at <= self._clock():
             return None
+        if known.key_id == operator_id:
+            return OPERATOR
         row = await self._store.key(known.key_id)
         return None if row is None else await self._used(row)
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from loopagent.access import AccessSettings
 from loopagent.actions.mcp_servers import McpServer
 from loopagent.actions.secrets import Credential
 from loopagent.core.spec import Spec
@@ -64,6 +65,8 @@ class Settings(Spec):
 
     notifications: NotificationSettings = NotificationSettings()
     """Who is told when a request opens or a run ends."""
+    access: AccessSettings = AccessSettings()
+    """How callers of `serve` are let in: sessions, and how often a key may call."""
     retention: Retention = Retention()
     """How long ended runs are kept."""
     skills: SkillLimits = SkillLimits()

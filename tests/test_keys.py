@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from loopagent.access import OPERATOR, Caller, hashed, without_keys
+from loopagent.access import OPERATOR, SESSION_SECONDS, Caller, hashed, without_keys
 from loopagent.errors import RequestError
-from loopagent.keys import SESSION_SECONDS, USED_EVERY_SECONDS, Keys
+from loopagent.keys import USED_EVERY_SECONDS, Keys
 from loopagent.stores import MemoryStore
 
 

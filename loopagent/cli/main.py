@@ -156,11 +156,19 @@ def serve(
             help="Run agents in this process, or leave that to workers on the same database.",
         ),
     ] = True,
+    auth: Annotated[
+        bool,
+        typer.Option(
+            "--auth/--no-auth",
+            help="Ask callers for a key once there is one; without, only on an address of this machine.",
+        ),
+    ] = True,
 ) -> None:
     """Serve the HTTP API of a project, and run its agents in this process unless told not to."""
     loaded = load_project(project)
     app = open_app(loaded, db or loaded.settings.db or "runs.db", serving=True, work=work)
-    tools.serve_forever(app, host, port)
+    letting = tools.Letting(loaded.settings.access, anybody=not auth)
+    tools.serve_forever(app, host, port, letting=letting)
 
 
 @cli.command()

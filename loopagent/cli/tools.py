@@ -9,6 +9,8 @@ import sys
 import tempfile
 import webbrowser
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +18,7 @@ import typer
 
 from loopagent import resources
 from loopagent import schemas as schema_files
+from loopagent.access import AccessSettings
 from loopagent.app import App
 from loopagent.cli.output import err, out, print_json
 from loopagent.cli.session import drive
@@ -202,8 +205,29 @@ def page_demo(project: Project, port: int, *, browse: bool) -> None:
         serve_forever(app, "127.0.0.1", port, begin)
 
 
+@dataclass(frozen=True, slots=True)
+class Letting:
+    """Who is let in to a server: how callers are known, or `anybody`."""
+
+    settings: AccessSettings = field(default_factory=AccessSettings)
+    anybody: bool = False
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def serve_forever(
-    app: App, host: str, port: int, then: Callable[[App, str], Awaitable[None]] | None = None
+    app: App,
+    host: str,
+    port: int,
+    then: Callable[[App, str], Awaitable[None]] | None = None,
+    *,
+    letting: Letting | None = None,
 ) -> None:
     """Serve until a stop signal comes.
 
@@ -212,11 +236,23 @@ def serve_forever(
         host: Address to listen on.
         port: Where to listen; 0 takes any free port.
         then: Called with the app and the address of the pages once it listens.
+        letting: Who is let in.
+
+    Raises:
+        ConfigError: Everybody who can connect would be let in, from other machines as well.
     """
-    token = app.env.get("LOOPAGENT_API_TOKEN") or None
-    server = make_server(app, host=host, port=port, token=token)
-    if token is None and host not in {"127.0.0.1", "::1", "localhost"}:
-        err.print("warning: everybody who can connect may run agents; set LOOPAGENT_API_TOKEN")
+    letting, token = letting or Letting(), app.env.get("LOOPAGENT_API_TOKEN") or None
+    if letting.anybody and not is_loopback(host):
+        raise ConfigError(f"--no-auth lets everybody in: it needs --host 127.0.0.1, not {host}.")
+    server = make_server(
+        app,
+        host=host,
+        port=port,
+        token=token,
+        access=letting.settings,
+        anybody=letting.anybody,
+        must_have_keys=token is None and not is_loopback(host),
+    )
     asyncio.run(_served(server, app, host, then))
 
 

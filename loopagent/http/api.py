@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
+from loopagent.access import AccessSettings
 from loopagent.app import App
+from loopagent.callers import Access
 from loopagent.http import (
     problems,
     routes_actions,
@@ -58,6 +60,8 @@ def create_api(
     app: App,
     *,
     token: str | None = None,
+    access: AccessSettings | None = None,
+    anybody: bool = False,
     max_body_bytes: int = MAX_BODY_BYTES,
     max_upload_bytes: int = MAX_UPLOAD_BYTES,
     manage: bool = True,
@@ -67,7 +71,10 @@ def create_api(
 
     Args:
         app: What to serve.
-        token: Bearer token that callers must send; None lets everybody in who can connect.
+        token: Bearer token that opens everything; without one, and as long as nobody made an API key, everybody is let
+            in who can connect.
+        access: How long sessions last, and how often a key may call.
+        anybody: Let everybody in, whatever keys there are.
         max_body_bytes: Largest request body.
         max_upload_bytes: Largest body that is a form with files.
         manage: Open and close the app with the server; False when somebody else does.
@@ -91,7 +98,9 @@ def create_api(
         redoc_url=None,
     )
     api.state.app = app
-    api.state.token = token
+    api.state.access = Access(
+        app, token=token, settings=access or AccessSettings(), anybody=anybody
+    )
     problems.install(api)
     for routes in ROUTES:
         api.include_router(routes.router, prefix="/api/v1")
@@ -108,7 +117,7 @@ def create_api(
 
         api.add_middleware(Traced)
     most = (max_body_bytes, max_upload_bytes)
-    api.add_middleware(Guard, token=token, most_bytes=most)
+    api.add_middleware(Guard, access=api.state.access, most_bytes=most)
     return api
 
 

@@ -4,48 +4,58 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import hmac
 import re
 from weakref import WeakValueDictionary
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from loopagent.access import Caller
+from loopagent.access_rules import is_open
 from loopagent.app import App
+from loopagent.callers import CALLER, SESSION, Access
 from loopagent.clients import fingerprint
-from loopagent.errors import RequestError
+from loopagent.errors import RequestError, StoreError
 from loopagent.http.problems import problem_of, problem_response
+from loopagent.http.refusing import TooOftenError, refusal
 from loopagent.ports import RememberedAnswer
+from loopagent.web.posts import check_origin
 
 
 MAX_KEY_CHARS = 255
 SERVER_ERROR = 500
-OPEN_PATHS = ("/healthz", "/readyz")
+PROBES = ("/healthz", "/readyz")
+NOBODY = Caller("")
+"""Who calls when nobody is known: may do nothing."""
+SAFE = ("GET", "HEAD", "OPTIONS")
 WEBHOOK = re.compile(r"/api/v1/triggers/[^/]+")
 
 
 class Guard:
-    """Refuses callers without the token (when one is set) and bodies that are too large.
+    """Finds out who calls; refuses who may not, who calls too often, and bodies that are too large.
 
     Args:
         app: The next ASGI app.
-        token: Bearer token that every call of the API must bring, or None.
+        access: Knows callers.
         most_bytes: Largest request body, and largest form with files.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str | None, most_bytes: tuple[int, int]) -> None:
+    def __init__(self, app: ASGIApp, *, access: Access, most_bytes: tuple[int, int]) -> None:
         self._app = app
-        self._token = token
+        self._access = access
         self._most_bytes = most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the call on, or answer with a problem."""
-        if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refused = self._refused(scope)
-        if refused is not None:
-            await problem_response(problem_of(refused))(scope, receive, send)
+        try:
+            await self._let_in(scope)
+        except (RequestError, StoreError) as error:
+            await refusal(Request(scope), error)(scope, receive, send)
             return
         started = _Started(send)
         try:
@@ -57,14 +67,34 @@ class Guard:
             await problem_response(problem_of(refused))(scope, receive, send)
             del error
 
-    def _refused(self, scope: Scope) -> RequestError | None:
-        given = _header(scope, b"authorization") or ""
-        if not _has_own_access(scope) and (refused := token_refused(self._token, given)):
-            return refused
-        length = _header(scope, b"content-length") or "0"
+    async def _let_in(self, scope: Scope) -> None:
+        """Note who calls, if that may be.
+
+        Raises:
+            RequestError: 401 for nobody known, 403, 404, 413 and 429 as they mean.
+        """
+        method, path, headers = scope["method"], scope["path"], Headers(scope=scope)
+        scope[CALLER], scope[SESSION] = NOBODY, ""
+        if path not in PROBES:
+            caller, scope[SESSION] = await self._access.caller(headers)
+            scope[CALLER] = caller or NOBODY
+            if not is_open(method, path):
+                await self._check(caller, scope)
+        length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > self._most(scope):
-            return self._too_large(scope)
-        return None
+            raise self._too_large(scope)
+
+    async def _check(self, caller: Caller | None, scope: Scope) -> None:
+        if caller is None:
+            text = "Send an API key, or the server's token, as `Authorization: Bearer …`."
+            raise RequestError("unauthorized", text, status=401)
+        if scope[SESSION] and scope["method"] not in SAFE:
+            check_origin(Request(scope))
+        seconds = self._access.waits(caller)
+        if seconds:
+            text = f"This key makes too many requests; wait {seconds} s."
+            raise TooOftenError(text, seconds)
+        await self._access.check(caller, scope["method"], scope["path"])
 
     def _most(self, scope: Scope) -> int:
         kind = (_header(scope, b"content-type") or "").lower()
@@ -104,14 +134,6 @@ class _Started:
         await self._send(message)
 
 
-def token_refused(token: str | None, given: str) -> RequestError | None:
-    """Why an `Authorization` header does not open the API; None when it does, or when there is no token."""
-    if token is None or hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-        return None
-    text = "Send the server's token as `Authorization: Bearer …`."
-    return RequestError("unauthorized", text, status=401)
-
-
 class Idempotency:
     """Honours `Idempotency-Key` on every POST: the same key and body get the first answer again.
 
@@ -137,7 +159,8 @@ class Idempotency:
             )
             return
         session = _header(scope, b"client-session") or ""
-        name = f"{scope['path']}\n{key}" + (f"\n{fingerprint(session)}" if session else "")
+        whose = [one for one in (scope[CALLER].key_id, session and fingerprint(session)) if one]
+        name = "\n".join([scope["path"], key, *whose])
         lock = self._locks.setdefault(name, asyncio.Lock())
         async with lock:
             await self._once(name, scope, receive, send)

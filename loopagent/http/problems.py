@@ -24,6 +24,11 @@ CODES = {
 }
 
 
+UNAUTHORIZED = 401
+OF_CALLERS = (403, 429)
+"""Where callers are asked who they are, they may also lack a scope, or call too often."""
+
+
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """OpenAPI entries of the errors that a route answers with."""
     schema = {"$ref": "#/components/schemas/Problem"}
@@ -32,7 +37,7 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
             "description": HTTPStatus(status).phrase,
             "content": {MEDIA_TYPE: {"schema": schema}},
         }
-        for status in statuses
+        for status in sorted({*statuses, *(OF_CALLERS if UNAUTHORIZED in statuses else ())})
     }
 
 
@@ -98,15 +103,19 @@ async def _http(_: Request, error: Exception) -> JSONResponse:
 
 
 async def _store(_: Request, error: Exception) -> JSONResponse:
+    return problem_response(store_problem(error))
+
+
+def store_problem(error: Exception) -> Problem:
+    """A failure of the store as a problem; it is logged."""
     log.error("store.failed", error)
-    problem = Problem(
+    return Problem(
         title="Service Unavailable",
         status=503,
         detail=f"The store failed, nothing was changed: {error}",
         code="store",
         retryable=True,
     )
-    return problem_response(problem)
 
 
 async def _bug(request: Request, error: Exception) -> JSONResponse:

@@ -9,9 +9,11 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field
 
+from loopagent.callers import check_run
 from loopagent.core.state import Artifact
 from loopagent.errors import RequestError
 from loopagent.giving import give_files
+from loopagent.http.access import Who
 from loopagent.http.attachment_models import NewFiles
 from loopagent.http.body import View
 from loopagent.http.problems import responses
@@ -70,12 +72,13 @@ async def list_artifacts(app: Host, run_id: RunId) -> ArtifactList:
     openapi_extra=form("runId"),
 )
 async def add_artifacts(
-    app: Host, request: Request, body: NewFiles, response: Response, key: Key = None
+    app: Host, who: Who, request: Request, body: NewFiles, response: Response, *, key: Key = None
 ) -> ArtifactList:
     """Give files to a run that has not ended, as base64 or in a form; the model is told with its next prompt."""
     del key  # honoured before the route, for every POST
     files = [*(one.opened(at) for at, one in enumerate(body.attachments)), *uploaded(request)]
-    known = await give_files(app, body.run_id, files, by="human")
+    await check_run(app, who, body.run_id)
+    known = await give_files(app, body.run_id, files, by=who.by)
     response.headers["Location"] = f"/api/v1/runs/{body.run_id}/artifacts"
     return _listed(known)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query
 
+from loopagent.http.access import Who
 from loopagent.http.body import View
 from loopagent.http.models import listed
 from loopagent.http.problems import responses
@@ -16,11 +17,25 @@ router = APIRouter(tags=["conversations"])
 ConversationId = Annotated[
     str, Path(max_length=200, description="Id of a conversation of the user.")
 ]
-User = Annotated[
-    str, Query(max_length=200, description="Whose conversations; those of others do not exist.")
-]
 
-Tenant = Annotated[str, Query(max_length=200, description="The user's organisation.")]
+
+def whose(
+    who: Who,
+    user: Annotated[
+        str, Query(max_length=200, description="Whose conversations; those of others do not exist.")
+    ] = "",
+    tenant: Annotated[str, Query(max_length=200, description="The user's organisation.")] = "",
+) -> dict[str, str]:
+    """Whose conversations a request is about.
+
+    Raises:
+        RequestError: `forbidden` (403), the caller's key is of another user or tenant.
+    """
+    user, tenant = who.whose(user, tenant)
+    return {"user": user, "tenant": tenant}
+
+
+Whose = Annotated[dict[str, str], Depends(whose)]
 
 
 class ConversationView(View):
@@ -70,45 +85,41 @@ class SaidPage(View):
     """Pass as `after` for the next page."""
 
 
-@router.get("/conversations", responses=responses(400, 401, 422, 503))
+@router.get("/conversations", responses=responses(400, 401, 403, 422, 503))
 async def list_conversations(
     app: Host,
-    user: User = "",
-    tenant: Tenant = "",
+    place: Whose,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> ConversationPage:
     """List a user's conversations, newest first."""
-    rows, following = await app.conversations.page(
-        user=user, tenant=tenant, cursor=cursor, limit=limit
-    )
+    rows, following = await app.conversations.page(**place, cursor=cursor, limit=limit)
     views = [ConversationView(**listed(one)) for one in rows]
     return ConversationPage(conversations=views, next_cursor=following)
 
 
-@router.get("/conversations/{conversation_id}", responses=responses(401, 404, 422, 503))
+@router.get("/conversations/{conversation_id}", responses=responses(401, 403, 404, 422, 503))
 async def show_conversation(
-    app: Host, conversation_id: ConversationId, user: User = "", tenant: Tenant = ""
+    app: Host, conversation_id: ConversationId, place: Whose
 ) -> ConversationView:
     """Look at a conversation."""
-    found = await app.conversations.get(conversation_id, user=user, tenant=tenant)
+    found = await app.conversations.get(conversation_id, **place)
     return ConversationView(**listed(found))
 
 
-@router.get("/conversations/{conversation_id}/messages", responses=responses(401, 404, 422, 503))
+@router.get(
+    "/conversations/{conversation_id}/messages", responses=responses(401, 403, 404, 422, 503)
+)
 async def read_conversation(
     app: Host,
     conversation_id: ConversationId,
+    place: Whose,
     *,
-    user: User = "",
-    tenant: Tenant = "",
     after: Annotated[int, Query(ge=0, le=2**53)] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100,
 ) -> SaidPage:
     """Read what was said, in order."""
-    found = await app.conversations.messages(
-        conversation_id, user=user, tenant=tenant, after=after, limit=limit
-    )
+    found = await app.conversations.messages(conversation_id, **place, after=after, limit=limit)
     messages = [SaidView(**listed(one)) for one in found]
     return SaidPage(messages=messages, next_after=messages[-1].sequence if messages else after)
 
@@ -116,10 +127,8 @@ async def read_conversation(
 @router.delete(
     "/conversations/{conversation_id}",
     status_code=204,
-    responses=responses(401, 404, 409, 422, 503),
+    responses=responses(401, 403, 404, 409, 422, 503),
 )
-async def delete_conversation(
-    app: Host, conversation_id: ConversationId, user: User = "", tenant: Tenant = ""
-) -> None:
+async def delete_conversation(app: Host, conversation_id: ConversationId, place: Whose) -> None:
     """Remove a conversation with everything that was said in it, and its runs."""
-    await app.conversations.delete(conversation_id, user=user, tenant=tenant)
+    await app.conversations.delete(conversation_id, **place)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query
 
 from loopagent.errors import RequestError
+from loopagent.http.access import Who
 from loopagent.http.models import Decision, RequestDetail, RequestPage, RunDetail, listed
 from loopagent.http.problems import responses
 from loopagent.http.routes_runs import Host, Key, run_detail
@@ -19,6 +20,8 @@ router = APIRouter(tags=["requests"])
 @router.get("/requests", responses=responses(400, 401, 422, 503))
 async def list_requests(
     app: Host,
+    who: Who,
+    *,
     status: Annotated[Literal["open", "resolved", "cancelled", "expired", "all"], Query()] = "open",
     run_id: Annotated[str | None, Query(alias="runId", max_length=200)] = None,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
@@ -26,7 +29,9 @@ async def list_requests(
 ) -> RequestPage:
     """List requests, oldest first."""
     wanted = None if status == "all" else status
-    rows, following = await app.requests(status=wanted, run_id=run_id, cursor=cursor, limit=limit)
+    rows, following = await app.requests(
+        status=wanted, run_id=run_id, tenant=who.tenant, cursor=cursor, limit=limit
+    )
     return RequestPage(
         requests=[RequestDetail(**listed(one)) for one in rows], next_cursor=following
     )
@@ -45,7 +50,7 @@ async def show_request(app: Host, request_id: RequestId) -> RequestDetail:
     "/requests/{request_id}/answer", responses=responses(400, 401, 404, 409, 410, 413, 422, 503)
 )
 async def answer_request(
-    app: Host, request_id: RequestId, body: Decision, key: Key = None
+    app: Host, who: Who, request_id: RequestId, body: Decision, key: Key = None
 ) -> RunDetail:
     """Decide or answer; the first answer wins, a later one gets 409 with what was decided."""
     del key  # honoured before the route, for every POST
@@ -57,6 +62,6 @@ async def answer_request(
         feedback=body.feedback,
         revision=body.revision,
         content_hash=body.content_hash,
-        by="human",
+        by=who.by,
     )
     return run_detail(view)

@@ -8,10 +8,12 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from loopagent.access import Caller
 from loopagent.app import App
 from loopagent.attachments import Attachment
 from loopagent.clients import fingerprint
 from loopagent.core.loop_view import LoopState
+from loopagent.http.access import Who
 from loopagent.http.models import (
     CancelRun,
     NewMessage,
@@ -74,6 +76,7 @@ starting = APIRouter(tags=["runs"], route_class=UploadRoute)
 )
 async def create_run(
     app: Host,
+    who: Who,
     request: Request,
     body: NewRun,
     response: Response,
@@ -84,7 +87,7 @@ async def create_run(
 ) -> RunDetail:
     """Start a run; files come as base64, or in a form as `attachments`."""
     del key  # honoured before the route, for every POST
-    view = await _start(app, body, session, uploaded(request))
+    view = await _start(app, who, body, session, uploaded(request))
     if wait:
         view = await app.wait(view.id, timeout_seconds=wait)
     response.headers["Location"] = f"/api/v1/runs/{view.id}"
@@ -104,10 +107,10 @@ async def create_run(
     },
 )
 async def create_and_stream(
-    app: Host, request: Request, body: NewRun, session: Session = ""
+    app: Host, who: Who, request: Request, body: NewRun, session: Session = ""
 ) -> StreamingResponse:
     """Start a run and follow it; files as for `POST /runs`."""
-    view = await _start(app, body, session, uploaded(request))
+    view = await _start(app, who, body, session, uploaded(request))
     headers = {**HEADERS, "Location": f"/api/v1/runs/{view.id}"}
     return StreamingResponse(
         stream(app, view.id, 0), media_type="text/event-stream", headers=headers
@@ -117,6 +120,7 @@ async def create_and_stream(
 @router.get("/runs", responses=responses(400, 401, 422, 503))
 async def list_runs(
     app: Host,
+    who: Who,
     *,
     agent: Annotated[str | None, Query(max_length=200)] = None,
     status: Annotated[
@@ -128,7 +132,12 @@ async def list_runs(
 ) -> RunPage:
     """List runs, newest first."""
     rows, following = await app.runs(
-        agent=agent, status=status, children=children, cursor=cursor, limit=limit
+        agent=agent,
+        status=status,
+        children=children,
+        tenant=who.tenant,
+        cursor=cursor,
+        limit=limit,
     )
     return RunPage(runs=[RunSummary(**listed(one)) for one in rows], next_cursor=following)
 
@@ -212,30 +221,37 @@ async def follow_run(
     status_code=202,
     responses=responses(400, 401, 404, 409, 413, 422, 429, 503),
 )
-async def post_message(app: Host, run_id: RunId, body: NewMessage, key: Key = None) -> RunDetail:
+async def post_message(
+    app: Host, who: Who, run_id: RunId, body: NewMessage, key: Key = None
+) -> RunDetail:
     """Say something to a run: it answers an open question, else it waits for a turn boundary."""
     del key  # honoured before the route, for every POST
-    return run_detail(await app.post(run_id, body.text, delivery=body.delivery, by="human"))
+    return run_detail(await app.post(run_id, body.text, delivery=body.delivery, by=who.by))
 
 
 @router.post("/runs/{run_id}/mode", responses=responses(400, 401, 404, 409, 413, 422, 503))
-async def change_mode(app: Host, run_id: RunId, body: NewMode, key: Key = None) -> RunDetail:
+async def change_mode(
+    app: Host, who: Who, run_id: RunId, body: NewMode, key: Key = None
+) -> RunDetail:
     """Switch a run between planning and acting; a reply that is arriving is given up."""
     del key  # honoured before the route, for every POST
-    return run_detail(await app.set_mode(run_id, body.mode, by="human"))
+    return run_detail(await app.set_mode(run_id, body.mode, by=who.by))
 
 
 @router.post("/runs/{run_id}/cancel", responses=responses(400, 401, 404, 413, 422, 503))
 async def cancel_run(
-    app: Host, run_id: RunId, body: CancelRun | None = None, key: Key = None
+    app: Host, who: Who, run_id: RunId, body: CancelRun | None = None, key: Key = None
 ) -> RunDetail:
     """Stop a run and everything it is doing."""
     del key  # honoured before the route, for every POST
     reason = body.reason if body is not None else ""
-    return run_detail(await app.cancel(run_id, reason=reason, by="human"))
+    return run_detail(await app.cancel(run_id, reason=reason, by=who.by))
 
 
-async def _start(app: App, body: NewRun, session: str, files: Sequence[Attachment]) -> RunView:
+async def _start(
+    app: App, who: Caller, body: NewRun, session: str, files: Sequence[Attachment]
+) -> RunView:
+    user, tenant = who.whose(body.user, body.tenant)
     return await app.start(
         body.agent,
         body.message,
@@ -244,8 +260,8 @@ async def _start(app: App, body: NewRun, session: str, files: Sequence[Attachmen
         limits=body.limits,
         plan_mode=body.plan_mode,
         conversation=body.conversation_id,
-        user=body.user,
-        tenant=body.tenant,
+        user=user,
+        tenant=tenant,
         on_busy=body.on_busy,
         metadata=body.metadata,
         webhook=body.webhook,

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from loopagent.access import Caller
 from loopagent.errors import RequestError
-from loopagent.http.middleware import token_refused
+from loopagent.http.access import Who
 from loopagent.http.models_triggers import (
     DeliveryPage,
     DeliveryView,
@@ -33,9 +34,9 @@ router = APIRouter(tags=["triggers"])
 
 
 @router.get("/triggers", responses=responses(401, 503))
-async def list_triggers(app: Host) -> TriggerList:
+async def list_triggers(app: Host, who: Who) -> TriggerList:
     """List the triggers, with when they fire next."""
-    views = await app.triggers.views()
+    views = [one for one in await app.triggers.views() if who.reaches(one.spec.tenant)]
     return TriggerList(triggers=[TriggerSummary.model_validate(one.public()) for one in views])
 
 
@@ -58,7 +59,7 @@ async def show_trigger(app: Host, name: TriggerName) -> TriggerSummary:
     },
 )
 async def call_trigger(
-    app: Host, request: Request, response: Response, name: TriggerName
+    app: Host, who: Who, request: Request, response: Response, name: TriggerName
 ) -> DeliveryView:
     """Call a webhook: 202 when a run starts or will start, 200 when the event starts none, 429 when too many wait.
 
@@ -67,13 +68,17 @@ async def call_trigger(
     spec = app.triggers.spec(name)
     headers = {key.lower(): value for key, value in request.headers.items()}
     if spec.webhook is not None and spec.webhook.auth.type == "server":
-        refused = token_refused(request.app.state.token, headers.get("authorization", ""))
-        if refused is not None:
-            raise refused
+        _check_caller(who, spec.tenant)
     most = spec.webhook.max_body_bytes if spec.webhook is not None else 0
     body = await _body(request, most)
     done = await app.triggers.deliver(name, Call(headers, dict(request.query_params), body))
     return _answered(done, response)
+
+
+def _check_caller(who: Caller, tenant: str) -> None:
+    if not (who.may("runs") and who.reaches(tenant)):
+        text = "Send an API key of the trigger's tenant, or the server's token, as `Authorization: Bearer …`."
+        raise RequestError("unauthorized", text, status=401)
 
 
 async def _body(request: Request, most: int) -> bytes:

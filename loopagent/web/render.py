@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from loopagent.callers import CALLER, SESSION
 from loopagent.core.tokens import estimate_tokens
 from loopagent.errors import RequestError
 from loopagent.web.markdown import render as markdown
@@ -104,6 +105,8 @@ class Pages:
             nonce=nonce,
             request_path=request.url.path,
             partial=request.headers.get("hx-request") == "true",
+            signed_in=bool(request.scope.get(SESSION)),
+            caller=request.scope.get(CALLER),
             **context,
         )
         policy = {"Content-Security-Policy": POLICY.format(nonce=nonce)}

@@ -13,7 +13,7 @@ from loopagent.agent import Agent
 from loopagent.core.prompt import system_parts
 from loopagent.errors import RequestError
 from loopagent.web.posts import Fields, fields_of, one
-from loopagent.web.shared import app_of, pages_of
+from loopagent.web.shared import app_of, caller_of, pages_of
 
 
 router = APIRouter(include_in_schema=False)
@@ -66,13 +66,17 @@ def _agent_page(
 async def start_run(request: Request, name: str) -> Response:
     """Start a run and go to its page."""
     agent, sent = _agent(request, name), await fields_of(request)
+    who = caller_of(request)
+    user, tenant = who.whose("", "")
     try:
         view = await app_of(request).start(
             name,
             one(sent, "message"),
             payload=_payload(one(sent, "payload")),
             plan_mode=True if one(sent, "planMode") == "yes" else None,
-            by="human",
+            user=user,
+            tenant=tenant,
+            by=who.by,
         )
     except RequestError as error:
         return _agent_page(request, agent, sent, error)

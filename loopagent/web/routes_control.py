@@ -9,10 +9,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from loopagent.app import App
+from loopagent.callers import check_run
 from loopagent.errors import RequestError
 from loopagent.web.posts import Fields, fields_of, one
 from loopagent.web.routes_runs import run_page
-from loopagent.web.shared import app_of, pages_of
+from loopagent.web.shared import app_of, caller_of, pages_of
 
 
 LIMITS: dict[str, Callable[[str], float]] = {
@@ -32,44 +33,44 @@ async def change_run(request: Request, run_id: str) -> Response:
         act = ACTS.get(one(sent, "do"))
         if act is None:
             raise RequestError("bad_form", "Choose one of the buttons.", status=400)  # noqa: TRY301
-        goes_to = await act(app_of(request), run_id, sent) or run_id
+        goes_to = await act(app_of(request), run_id, sent, caller_of(request).by) or run_id
     except RequestError as error:
         return await run_page(request, run_id, str(error), error.status)
     return RedirectResponse(f"/runs/{goes_to}", 303)
 
 
-async def _queue(app: App, run_id: str, sent: Fields) -> None:
-    await app.post(run_id, one(sent, "text"), delivery="queue", by="human")
+async def _queue(app: App, run_id: str, sent: Fields, by: str) -> None:
+    await app.post(run_id, one(sent, "text"), delivery="queue", by=by)
 
 
-async def _steer(app: App, run_id: str, sent: Fields) -> None:
-    await app.post(run_id, one(sent, "text"), delivery="steer", by="human")
+async def _steer(app: App, run_id: str, sent: Fields, by: str) -> None:
+    await app.post(run_id, one(sent, "text"), delivery="steer", by=by)
 
 
-async def _cancel(app: App, run_id: str, sent: Fields) -> None:
-    await app.cancel(run_id, reason=one(sent, "text"), by="human")
+async def _cancel(app: App, run_id: str, sent: Fields, by: str) -> None:
+    await app.cancel(run_id, reason=one(sent, "text"), by=by)
 
 
-async def _pause(app: App, run_id: str, sent: Fields) -> None:
-    await app.pause(run_id, reason=one(sent, "text"), by="human")
+async def _pause(app: App, run_id: str, sent: Fields, by: str) -> None:
+    await app.pause(run_id, reason=one(sent, "text"), by=by)
 
 
-async def _resume(app: App, run_id: str, sent: Fields) -> None:
+async def _resume(app: App, run_id: str, sent: Fields, by: str) -> None:
     del sent
-    await app.resume(run_id, by="human")
+    await app.resume(run_id, by=by)
 
 
-async def _plan(app: App, run_id: str, sent: Fields) -> None:
+async def _plan(app: App, run_id: str, sent: Fields, by: str) -> None:
     del sent
-    await app.set_mode(run_id, "plan", by="human")
+    await app.set_mode(run_id, "plan", by=by)
 
 
-async def _act(app: App, run_id: str, sent: Fields) -> None:
+async def _act(app: App, run_id: str, sent: Fields, by: str) -> None:
     del sent
-    await app.set_mode(run_id, "act", by="human")
+    await app.set_mode(run_id, "act", by=by)
 
 
-async def _raise(app: App, run_id: str, sent: Fields) -> None:
+async def _raise(app: App, run_id: str, sent: Fields, by: str) -> None:
     wanted: dict[str, Any] = {}
     for name, read in LIMITS.items():
         text = one(sent, name).strip()
@@ -80,21 +81,21 @@ async def _raise(app: App, run_id: str, sent: Fields) -> None:
         except ValueError as error:
             message = f"{name} must be a number, not {text!r}."
             raise RequestError("invalid_limits", message) from error
-    await app.raise_limits(run_id, wanted, by="human")
+    await app.raise_limits(run_id, wanted, by=by)
 
 
-async def _fork(app: App, run_id: str, sent: Fields) -> str:
+async def _fork(app: App, run_id: str, sent: Fields, by: str) -> str:
     turn, message = one(sent, "turn"), one(sent, "text")
     view = await app.fork(
         run_id,
         turn=int(turn) if turn.isdecimal() else None,
         message=message if message.strip() else None,
-        by="human",
+        by=by,
     )
     return view.id
 
 
-ACTS: dict[str, Callable[[App, str, Fields], Awaitable[str | None]]] = {
+ACTS: dict[str, Callable[[App, str, Fields, str], Awaitable[str | None]]] = {
     "queue": _queue,
     "steer": _steer,
     "cancel": _cancel,
@@ -112,6 +113,10 @@ async def compare(request: Request) -> Response:
     """Two runs side by side, turn by turn."""
     asked = request.query_params
     first, second = asked.get("a", "").strip(), asked.get("b", "").strip()
-    found = await app_of(request).compare(first, second) if first and second else None
+    found = None
+    if first and second:
+        for run_id in (first, second):
+            await check_run(app_of(request), caller_of(request), run_id)
+        found = await app_of(request).compare(first, second)
     context = {"first": first, "second": second, "found": found}
     return pages_of(request).page(request, "compare.html", context)

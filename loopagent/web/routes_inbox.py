@@ -15,7 +15,7 @@ from loopagent.web.cards import KINDS, RISKS, Card, card_of
 from loopagent.web.markdown import render as markdown
 from loopagent.web.posts import Fields, fields_of, one
 from loopagent.web.questions import values_of
-from loopagent.web.shared import app_of, pages_of
+from loopagent.web.shared import app_of, caller_of, pages_of
 
 
 STATUSES = ("open", "resolved", "expired", "cancelled", "all")
@@ -31,7 +31,10 @@ async def inbox(request: Request) -> Response:
     if status not in STATUSES:
         status = "open"
     rows, following = await app_of(request).requests(
-        status=None if status == "all" else status, cursor=asked.get("cursor"), limit=PAGE_ROWS
+        status=None if status == "all" else status,
+        tenant=caller_of(request).tenant,
+        cursor=asked.get("cursor"),
+        limit=PAGE_ROWS,
     )
     cards = [card_of(row) for row in rows]
     agents = sorted({card.row.agent for card in cards})
@@ -87,7 +90,7 @@ async def decide(request: Request, request_id: str) -> Response:
     row = await _row(app, request_id)
     try:
         answer = _answer(row, sent)
-        await app.answer(request_id, **answer, by="human")
+        await app.answer(request_id, **answer, by=caller_of(request).by)
     except RequestError as error:
         row = await _row(app, request_id)
         fields = {

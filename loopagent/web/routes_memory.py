@@ -7,9 +7,9 @@ from starlette.responses import RedirectResponse, Response
 
 from loopagent.core.notes import NoteChange
 from loopagent.errors import RequestError
-from loopagent.memory import EVERYBODY
+from loopagent.memory import Viewer
 from loopagent.web.posts import fields_of, one
-from loopagent.web.shared import app_of, pages_of
+from loopagent.web.shared import app_of, caller_of, pages_of
 
 
 PAGE_ROWS = 100
@@ -27,7 +27,7 @@ async def _notes_page(request: Request, error: RequestError | None = None) -> Re
     asked = request.query_params
     status = asked.get("status")
     notes, following = await app_of(request).memory.list(
-        EVERYBODY,
+        _viewer(request),
         agent=asked.get("agent") or None,
         status=status if status in STATUSES else None,  # type: ignore[arg-type]
         cursor=asked.get("cursor"),
@@ -46,18 +46,25 @@ async def _notes_page(request: Request, error: RequestError | None = None) -> Re
     )
 
 
+def _viewer(request: Request) -> Viewer:
+    """A key of one user shows this user's notes, any other those of all users of its tenant."""
+    who = caller_of(request)
+    return Viewer(who.user or None, who.tenant)
+
+
 @router.post("/memory/{note_id}")
 async def change_note(request: Request, note_id: str) -> Response:
     """Change a note's text, confirm it, or delete it."""
     sent = await fields_of(request)
     memory, do = app_of(request).memory, one(sent, "do")
+    eyes, by = _viewer(request), caller_of(request).by
     try:
         if do == "delete":
-            await memory.delete(note_id, EVERYBODY)
+            await memory.delete(note_id, eyes)
         elif do == "confirm":
-            await memory.edit(note_id, NoteChange(confirmed=True), EVERYBODY, by="human")
+            await memory.edit(note_id, NoteChange(confirmed=True), eyes, by=by)
         else:
-            await memory.edit(note_id, NoteChange(text=one(sent, "text")), EVERYBODY, by="human")
+            await memory.edit(note_id, NoteChange(text=one(sent, "text")), eyes, by=by)
     except RequestError as error:
         return await _notes_page(request, error)
     return RedirectResponse("/memory", 303)

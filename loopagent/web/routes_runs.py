@@ -15,7 +15,7 @@ from loopagent.explain import explain
 from loopagent.runtime.turn import turn_record
 from loopagent.tree import nested
 from loopagent.web.charts import columns, gantt
-from loopagent.web.shared import app_of, pages_of
+from loopagent.web.shared import app_of, caller_of, pages_of
 from loopagent.web.timeline import timeline_of
 
 
@@ -33,6 +33,7 @@ async def list_runs(request: Request) -> Response:
     rows, following = await app_of(request).runs(
         agent=asked.get("agent") or None,
         status=asked.get("status") if asked.get("status") in STATUSES else None,
+        tenant=caller_of(request).tenant,
         cursor=asked.get("cursor"),
         limit=PAGE_ROWS,
     )

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from starlette.requests import Request  # a dependency of routes: needed when they are made
+
+from loopagent.access import Caller
+from loopagent.callers import CALLER
+
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-
     from loopagent.app import App
+    from loopagent.callers import Access
     from loopagent.web.render import Pages
 
 
@@ -20,3 +24,13 @@ def app_of(request: Request) -> App:
 def pages_of(request: Request) -> Pages:
     """The templates."""
     return cast("Pages", request.app.state.pages)
+
+
+def caller_of(request: Request) -> Caller:
+    """Who makes a request."""
+    return cast("Caller", request.scope[CALLER])
+
+
+def access_of(request: Request) -> Access:
+    """How the server knows callers."""
+    return cast("Access", request.app.state.access)

@@ -11,7 +11,14 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import Response
 
 from loopagent.app import App
-from loopagent.web import routes_agents, routes_control, routes_inbox, routes_memory, routes_runs
+from loopagent.web import (
+    routes_agents,
+    routes_control,
+    routes_inbox,
+    routes_memory,
+    routes_runs,
+    routes_signin,
+)
 from loopagent.web.render import STATIC, Pages
 from loopagent.web.shared import pages_of
 
@@ -37,6 +44,7 @@ def add_pages(api: FastAPI, app: App) -> None:
         routes_control.router,
         routes_agents.router,
         routes_memory.router,
+        routes_signin.router,
     ):
         api.include_router(one)
     for kind, handler in list(api.exception_handlers.items()):

@@ -1,0 +1,155 @@
+"""What each route asks of its caller: scopes, and whose objects its address names.
+
+A route that is not here is nobody's but the operator's; a test compares this table with the routes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from loopagent.access import SCOPES
+
+
+Objects = Literal["tenants", "server"]
+READ: Final = ("runs", "requests.answer")
+"""Who may start runs and who may answer requests may look at both."""
+_PARAMETER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a route asks for.
+
+    Runs and requests that the address names by `run`, `other` and `request`, and triggers by `trigger`, must be ones
+    that the caller reaches. `server`: it concerns all tenants, so a key for one of them does not do.
+    """
+
+    method: str
+    template: str
+    scopes: tuple[str, ...]
+    objects: Objects = "tenants"
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """What fits the path of a request."""
+        parts = _PARAMETER.split(self.template)  # words between names, and the names
+        named = (f"(?P<{one}>[^/]+)" if at % 2 else re.escape(one) for at, one in enumerate(parts))
+        return re.compile("".join(named))
+
+
+V1: Final = "/api/v1"
+_READING: Final = f"""
+{V1}/runs
+{V1}/runs/{{run}}
+{V1}/runs/{{run}}/state
+{V1}/runs/{{run}}/tree
+{V1}/runs/{{run}}/events
+{V1}/runs/{{run}}/stream
+{V1}/runs/{{run}}/turns/{{turn}}
+{V1}/runs/{{run}}/artifacts
+{V1}/runs/{{run}}/artifacts/{{handle}}
+{V1}/runs/{{run}}/client-tools
+{V1}/runs/{{run}}/compare/{{other}}
+{V1}/requests
+{V1}/requests/{{request}}
+{V1}/triggers
+{V1}/triggers/{{trigger}}
+{V1}/triggers/{{trigger}}/deliveries
+{V1}/conversations
+{V1}/conversations/{{conversation}}
+{V1}/conversations/{{conversation}}/messages
+{V1}/memory
+{V1}/memory/export
+{V1}/memory/{{note}}
+/
+/requests/{{request}}
+/runs
+/runs/{{run}}
+/runs/{{run}}/turns/{{turn}}
+/runs/{{run}}/explain
+/runs/{{run}}/log
+/compare
+/memory
+"""
+_KNOWING: Final = f"""
+{V1}/agents
+{V1}/agents/{{name}}
+{V1}/actions
+{V1}/actions/{{name}}
+/agents
+/agents/{{name}}
+/openapi.json
+"""
+_RUNNING: Final = f"""
+POST {V1}/runs
+POST {V1}/runs/stream
+DELETE {V1}/runs/{{run}}
+POST {V1}/runs/{{run}}/messages
+POST {V1}/runs/{{run}}/mode
+POST {V1}/runs/{{run}}/cancel
+POST {V1}/runs/{{run}}/pause
+POST {V1}/runs/{{run}}/resume
+POST {V1}/runs/{{run}}/limits
+POST {V1}/runs/{{run}}/fork
+POST {V1}/runs/{{run}}/client-tools/{{call}}
+POST {V1}/artifacts
+POST {V1}/triggers/{{trigger}}/fire
+DELETE {V1}/conversations/{{conversation}}
+PATCH {V1}/memory/{{note}}
+DELETE {V1}/memory/{{note}}
+POST /runs/{{run}}
+POST /agents/{{name}}
+POST /memory/{{note}}
+"""
+_ANSWERING: Final = f"""
+POST {V1}/requests/{{request}}/answer
+POST /requests/{{request}}
+POST /preview
+"""
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    words = text.split()
+    return zip(words[::2], words[1::2], strict=True)
+
+
+RULES: Final = (
+    *(Rule("GET", one, READ) for one in _READING.split()),
+    *(Rule("GET", one, SCOPES) for one in _KNOWING.split()),
+    *(Rule(method, path, ("runs",)) for method, path in _pairs(_RUNNING)),
+    *(Rule(method, path, ("requests.answer",)) for method, path in _pairs(_ANSWERING)),
+    Rule("GET", "/metrics", ("admin",), "server"),
+)
+"""The table; the first rule that fits is taken."""
+OPEN: Final = (
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/signin"),
+    ("POST", "/signin"),
+    ("POST", "/signout"),
+    ("GET", "/static/{key:path}"),
+    ("POST", f"{V1}/triggers/{{name}}"),  # says itself who may call it
+)
+"""Routes that anybody may call."""
+_PATTERNS: Final = tuple((one, one.pattern) for one in RULES)
+_OPEN: Final = tuple(
+    (method, re.compile(template.replace("{key:path}", ".*").replace("{name}", "[^/]+")))
+    for method, template in OPEN
+)
+
+
+def rule_for(method: str, path: str) -> tuple[Rule, dict[str, str]] | None:
+    """The rule for a request and what its path names; None when no route is known."""
+    for rule, pattern in _PATTERNS:
+        found = pattern.fullmatch(path) if rule.method == method else None
+        if found is not None:
+            return rule, found.groupdict()
+    return None
+
+
+def is_open(method: str, path: str) -> bool:
+    """Whether anybody may make a request."""
+    return any(one == method and pattern.fullmatch(path) for one, pattern in _OPEN)

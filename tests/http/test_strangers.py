@@ -1,0 +1,170 @@
+"""Every route, API and page, as nobody (401), as a stranger of another tenant (404), and without the scope (403).
+
+A route that has no rule makes this fail: decide what it asks of its caller in `access_rules`, and say below how it is
+called if its address alone does not name what it is about.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import pytest
+
+from loopagent import Agent, App
+from loopagent.access_rules import OPEN, RULES
+from loopagent.http import create_api
+from loopagent.memory import Viewer
+from loopagent.triggers import TriggerSpec
+from tests.runtime.hooked import Listening, mail
+
+
+pytestmark = pytest.mark.anyio
+SECRET = "xyzzy-4711"
+ASKS: dict[str, Any] = {
+    "taskComplete": False,
+    "message": f"I know {SECRET}.",
+    "memoryWrites": [{"note": f"The code is {SECRET}", "type": "Preference"}],
+    "nextStep": {"type": "Actions", "actions": [{"name": "mail", "params": {"to": SECRET}}]},
+}
+BODIES: dict[str, Any] = {
+    "/api/v1/runs": {"agent": "a", "message": "Hello."},
+    "/api/v1/runs/stream": {"agent": "a", "message": "Hello."},
+    "/api/v1/runs/{}/messages": {"text": "Mine."},
+    "/api/v1/runs/{}/mode": {"mode": "plan"},
+    "/api/v1/runs/{}/limits": {"maxTurns": 99},
+    "/api/v1/runs/{}/client-tools/{}": {"success": True, "result": 1},
+    "/api/v1/requests/{}/answer": {"decision": "approve"},
+    "/api/v1/triggers/{}/fire": {},
+    "/api/v1/memory/{}": {"note": "Mine now."},
+}
+MINE = ("/runs", "/requests", "/triggers", "/conversations", "/memory", "/artifacts", "/compare")
+"""Where something of a tenant is."""
+
+
+@dataclass
+class Site:
+    app: App
+    client: httpx2.AsyncClient
+    routes: list[tuple[str, str]]
+    ids: dict[str, str]
+    keys: dict[str, str]
+
+    async def call(self, method: str, path: str, key: str = "") -> httpx2.Response:
+        """A request for what is acme's, with a key by its name."""
+        plain = re.sub(r"\{.*?\}", "{}", path)
+        body: Any = BODIES.get(plain)
+        if plain == "/api/v1/artifacts":
+            body = {"runId": self.ids["run_id"], "attachments": [{"name": "a.txt", "data": "aGk="}]}
+        form = "do=delete&decision=approve&text=x" if not plain.startswith("/api") else None
+        query = "?a={run_id}&b={run_id}" if plain == "/compare" else ""
+        headers = {"authorization": f"Bearer {self.keys[key]}"} if key else {}
+        if body is not None:
+            headers["content-type"] = "application/json"
+        sent = json.dumps(body) if body is not None else form if method == "POST" else None
+        address = (path + query).format(**self.ids)
+        return await self.client.request(method, address, content=sent, headers=headers)
+
+
+def walked(routes: Any) -> Iterator[tuple[str, str]]:
+    """Method and path of every route, also of those that are left out of the description."""
+    for one in routes:
+        inner = getattr(one, "original_router", None)
+        if inner is not None:
+            prefix = one.include_context.prefix
+            yield from ((method, prefix + path) for method, path in walked(inner.routes))
+        else:
+            methods = set(one.methods or ()) - {"HEAD"}
+            yield from ((method, one.path) for method in sorted(methods))
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    trigger = TriggerSpec.model_validate(
+        {"name": "post", "agent": "a", "message": "Go.", "tenant": "acme", "webhook": {}}
+    )
+    agent = Agent("a", model=Listening(ASKS), actions=[mail], memory={})
+    async with App(agents=[agent], triggers=[trigger], env={}) as app:
+        started = await app.start(
+            "a", f"My code is {SECRET}.", user="ann", tenant="acme", conversation="c1"
+        )
+        view = await app.wait(started.id)
+        [row] = (await app.requests())[0]
+        [note] = (await app.memory.list(Viewer("ann", "acme")))[0]
+        keys = {
+            "stranger": (await app.keys.create("s", tenant="other", scopes=["admin"]))[0],
+            "unnamed": (await app.keys.create("u", tenant="", scopes=["admin"]))[0],
+            "writer": (await app.keys.create("w", tenant="acme", scopes=["actions.write"]))[0],
+            "owner": (await app.keys.create("o", tenant="acme", user="ann", scopes=["admin"]))[0],
+        }
+        api = create_api(app, manage=False)
+        ids = {"run_id": view.id, "other_id": view.id, "request_id": row.id, "note_id": note.id}
+        ids |= {"name": "post", "conversation_id": "c1", "turn": "1", "handle": "A", "call_id": "c"}
+        routes = list(walked(api.routes))
+        transport = httpx2.ASGITransport(app=api)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+            yield Site(app, client, routes, ids, keys)
+
+
+def guarded(site: Site) -> list[tuple[str, str]]:
+    return [one for one in site.routes if one not in OPEN]
+
+
+async def test_every_route_has_a_rule(site: Site) -> None:
+    def plain(method: str, path: str) -> tuple[str, str]:
+        return method, re.sub(r"\{.*?\}", "{}", path)
+
+    known = {plain(one.method, one.template) for one in RULES}
+    missing = [one for one in guarded(site) if plain(*one) not in known]
+    assert missing == []
+    assert len(guarded(site)) > 50
+
+
+async def test_nobody_gets_in(site: Site) -> None:
+    for method, path in guarded(site):
+        answer = await site.call(method, path)
+        assert answer.status_code == 401, (method, path)
+        assert answer.headers["www-authenticate"] == "Bearer"
+        wrong = await site.client.request(
+            method, path.format(**site.ids), headers={"authorization": "Bearer la_nothing"}
+        )
+        assert wrong.status_code == 401, (method, path)
+
+
+@pytest.mark.parametrize("key", ["stranger", "unnamed"])
+async def test_what_is_another_tenant_s_is_not_there(site: Site, key: str) -> None:
+    seq = (await site.app.get(site.ids["run_id"])).seq
+    for method, path in guarded(site):
+        answer = await site.call(method, path, key)
+        assert SECRET not in answer.text, (method, path)
+        named = "{" in path and any(one in path for one in MINE)
+        if named or path.endswith(("/artifacts", "/compare")):
+            # The notes' page says on itself that there is none.
+            assert answer.status_code == 404, (method, path, answer.text[:300])
+    assert (await site.app.get(site.ids["run_id"])).seq == seq, "nothing happened to the run"
+    assert len((await site.app.memory.list(Viewer("ann", "acme")))[0]) == 1
+    assert (await site.app.triggers.deliveries("post"))[0] == []
+
+
+async def test_a_scope_that_is_missing_is_said(site: Site) -> None:
+    for method, path in guarded(site):
+        answer = await site.call(method, path, "writer")
+        open_to_all = path == "/openapi.json" or "/agents" in path or "/actions" in path
+        if not (open_to_all and method == "GET"):
+            assert answer.status_code == 403, (method, path)
+
+
+async def test_the_owner_finds_everything(site: Site) -> None:
+    for path in ("/api/v1/runs", "/api/v1/requests", "/api/v1/memory", "/runs", "/memory"):
+        assert SECRET in (await site.call("GET", path, "owner")).text, path
+    assert site.ids["run_id"] in (await site.call("GET", "/", "owner")).text
+    for method, path in guarded(site):
+        if method == "GET" and path not in {"/metrics", "/api/v1/runs/{run_id}/stream"}:
+            answer = await site.call(method, path, "owner")
+            ours = "triggers" in path or not path.endswith(("/{name}", "/{handle}"))
+            assert answer.status_code == 200 or not ours, (path, answer.text[:300])
+    assert (await site.call("GET", "/metrics", "owner")).status_code == 403
