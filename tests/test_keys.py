@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from loopagent.access import OPERATOR, SESSION_SECONDS, Caller, hashed, without_keys
@@ -88,7 +90,7 @@ async def test_the_last_use_is_written_down_once_in_a_while() -> None:
         ("desk", {"scopes": ("runs", "root")}, "not root"),
     ],
 )
-async def test_a_key_that_makes_no_sense_is_refused(name: str, more: dict, wrong: str) -> None:
+async def test_a_key_that_makes_no_sense_is_refused(name: str, more: dict[str, Any], wrong: str) -> None:
     with pytest.raises(RequestError, match=wrong):
         await Keys(MemoryStore(), Clock()).create(name, **more)
 
