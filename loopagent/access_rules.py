@@ -23,8 +23,8 @@ _PARAMETER = re.compile(r"\{(\w+)\}")
 class Rule:
     """What a route asks for.
 
-    Runs and requests that the address names by `run`, `other` and `request`, and triggers by `trigger`, must be ones
-    that the caller reaches. `server`: it concerns all tenants, so a key for one of them does not do.
+    Runs and requests that the address names by `run`, `other` and `request`, notifications by `notice`, and triggers by
+    `trigger`, must be ones that the caller reaches. `server`: it concerns all tenants, so a key for one of them does not do.
     """
 
     method: str
@@ -58,6 +58,8 @@ _READING: Final = f"""
 {V1}/triggers
 {V1}/triggers/{{trigger}}
 {V1}/triggers/{{trigger}}/deliveries
+{V1}/notifications
+{V1}/notifications/{{notice}}
 {V1}/conversations
 {V1}/conversations/{{conversation}}
 {V1}/conversations/{{conversation}}/messages
@@ -97,6 +99,7 @@ POST {V1}/runs/{{run}}/fork
 POST {V1}/runs/{{run}}/client-tools/{{call}}
 POST {V1}/artifacts
 POST {V1}/triggers/{{trigger}}/fire
+POST {V1}/notifications/{{notice}}/replay
 DELETE {V1}/conversations/{{conversation}}
 PATCH {V1}/memory/{{note}}
 DELETE {V1}/memory/{{note}}
@@ -121,6 +124,10 @@ RULES: Final = (
     *(Rule("GET", one, SCOPES) for one in _KNOWING.split()),
     *(Rule(method, path, ("runs",)) for method, path in _pairs(_RUNNING)),
     *(Rule(method, path, ("requests.answer",)) for method, path in _pairs(_ANSWERING)),
+    Rule(
+        "POST", f"{V1}/actions/import/openapi", ("actions.write",)
+    ),  # shows what would become of it
+    Rule("POST", f"{V1}/actions/import/curl", ("actions.write",)),
     Rule("GET", "/metrics", ("admin",), "server"),
 )
 """The table; the first rule that fits is taken."""

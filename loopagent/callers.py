@@ -135,6 +135,10 @@ class Access:
             row = await self._app.store.request(named["request"])
             if not caller.reaches(row.tenant if row else None):
                 raise _unknown("request", named["request"])
+        if "notice" in named:
+            told = await self._app.store.notice(named["notice"])
+            if not caller.reaches(await self._app.store.tenant_of(told.run_id) if told else None):
+                raise _unknown("notification", named["notice"])
         if "trigger" in named:
             spec = self._app.triggers.specs.get(named["trigger"])
             if not caller.reaches(spec.tenant if spec else None):

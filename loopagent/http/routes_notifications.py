@@ -6,6 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
+from loopagent.access import Caller
+from loopagent.app import App
+from loopagent.callers import check_run
+from loopagent.errors import RequestError
+from loopagent.http.access import Who
 from loopagent.http.models_notifications import NotificationPage, NotificationView
 from loopagent.http.problems import responses
 from loopagent.http.routes_runs import Host, Key
@@ -20,13 +25,15 @@ router = APIRouter(tags=["notifications"])
 @router.get("/notifications", responses=responses(400, 401, 422, 503))
 async def list_notifications(
     app: Host,
+    who: Who,
     *,
     run_id: Annotated[str | None, Query(alias="runId", max_length=200)] = None,
     status: Annotated[NoticeStatus | None, Query(description="Only of this status.")] = None,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> NotificationPage:
-    """List notifications, newest first, with their latest attempts."""
+    """List notifications, newest first, with their latest attempts; those of one run for the key of a tenant."""
+    await _check(app, who, run_id)
     rows, following = await app.notifications.list(
         run_id=run_id, status=status, cursor=cursor, limit=limit
     )
@@ -48,6 +55,14 @@ async def replay_notification(app: Host, notice_id: NoticeId, key: Key = None) -
     """Send a notification again, under its id, whether it got through or not."""
     del key  # honoured before the route, for every POST
     return _view(await app.notifications.replay(notice_id))
+
+
+async def _check(app: App, who: Caller, run_id: str | None) -> None:
+    if run_id is not None:
+        await check_run(app, who, run_id)
+    elif who.tenant is not None:
+        text = "Name a run with runId: the list of all needs a key for all tenants."
+        raise RequestError("forbidden", text, status=403)
 
 
 def _view(one: Notice) -> NotificationView:

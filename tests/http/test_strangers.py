@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from loopagent import Agent, App
 from loopagent.access_rules import OPEN, RULES
 from loopagent.http import create_api
 from loopagent.memory import Viewer
+from loopagent.notifications.spec import NotificationSettings
 from loopagent.triggers import TriggerSpec
 from tests.runtime.hooked import Listening, mail
 
@@ -42,7 +44,11 @@ BODIES: dict[str, Any] = {
     "/api/v1/triggers/{}/fire": {},
     "/api/v1/memory/{}": {"note": "Mine now."},
 }
-MINE = ("/runs", "/requests", "/triggers", "/conversations", "/memory", "/artifacts", "/compare")
+QUERIES = {
+    "/compare": "?a={run_id}&b={run_id}",
+    "/api/v1/notifications": "?runId={run_id}",
+}
+MINE = ("/runs", "/requests", "/triggers", "/conversations", "/memory", "/notifications")
 """Where something of a tenant is."""
 
 
@@ -61,7 +67,7 @@ class Site:
         if plain == "/api/v1/artifacts":
             body = {"runId": self.ids["run_id"], "attachments": [{"name": "a.txt", "data": "aGk="}]}
         form = "do=delete&decision=approve&text=x" if not plain.startswith("/api") else None
-        query = "?a={run_id}&b={run_id}" if plain == "/compare" else ""
+        query = QUERIES.get(plain, "")
         headers = {"authorization": f"Bearer {self.keys[key]}"} if key else {}
         if body is not None:
             headers["content-type"] = "application/json"
@@ -88,7 +94,12 @@ async def site() -> AsyncIterator[Site]:
         {"name": "post", "agent": "a", "message": "Go.", "tenant": "acme", "webhook": {}}
     )
     agent = Agent("a", model=Listening(ASKS), actions=[mail], memory={})
-    async with App(agents=[agent], triggers=[trigger], env={}) as app:
+    told = NotificationSettings.model_validate(
+        {"webhooks": [{"name": "w", "url": "http://127.0.0.1:9/x"}], "hosts": ["127.0.0.1"]}
+    )
+    env = {"LOOPAGENT_WEBHOOK_SECRET": f"whsec_{b64encode(bytes(32)).decode()}"}
+    made = App(agents=[agent], triggers=[trigger], notifications=told, env=env)
+    async with made as app:
         started = await app.start(
             "a", f"My code is {SECRET}.", user="ann", tenant="acme", conversation="c1"
         )
@@ -103,6 +114,8 @@ async def site() -> AsyncIterator[Site]:
         }
         api = create_api(app, manage=False)
         ids = {"run_id": view.id, "other_id": view.id, "request_id": row.id, "note_id": note.id}
+        [notice] = (await app.store.notices())[0]
+        ids["notice_id"] = notice.id
         ids |= {"name": "post", "conversation_id": "c1", "turn": "1", "handle": "A", "call_id": "c"}
         routes = list(walked(api.routes))
         transport = httpx2.ASGITransport(app=api)
@@ -142,7 +155,7 @@ async def test_what_is_another_tenant_s_is_not_there(site: Site, key: str) -> No
         answer = await site.call(method, path, key)
         assert SECRET not in answer.text, (method, path)
         named = "{" in path and any(one in path for one in MINE)
-        if named or path.endswith(("/artifacts", "/compare")):
+        if named or path.endswith(("/artifacts", "/compare", "/notifications")):
             # The notes' page says on itself that there is none.
             assert answer.status_code == 404, (method, path, answer.text[:300])
     assert (await site.app.get(site.ids["run_id"])).seq == seq, "nothing happened to the run"
@@ -153,8 +166,8 @@ async def test_what_is_another_tenant_s_is_not_there(site: Site, key: str) -> No
 async def test_a_scope_that_is_missing_is_said(site: Site) -> None:
     for method, path in guarded(site):
         answer = await site.call(method, path, "writer")
-        open_to_all = path == "/openapi.json" or "/agents" in path or "/actions" in path
-        if not (open_to_all and method == "GET"):
+        shown_to_all = method == "GET" and (path == "/openapi.json" or "/agents" in path)
+        if not (shown_to_all or "/actions" in path):
             assert answer.status_code == 403, (method, path)
 
 
