@@ -23,8 +23,9 @@ _PARAMETER = re.compile(r"\{(\w+)\}")
 class Rule:
     """What a route asks for.
 
-    Runs and requests that the address names by `run`, `other` and `request`, notifications by `notice`, and triggers by
-    `trigger`, must be ones that the caller reaches. `server`: it concerns all tenants, so a key for one of them does not do.
+    Runs and requests that the address names by `run`, `other` and `request`, notifications by `notice`, and triggers
+    by `trigger`, must be ones that the caller reaches. `server`: it concerns all tenants, so a key for one of them does
+    not do.
     """
 
     method: str

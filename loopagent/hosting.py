@@ -93,7 +93,6 @@ class Hosting(Controlling):
         self._leases = Leases(self.store, self.owner, clock, lease_seconds=lease_seconds)
         self.engine = self._make_engine(work=work, claim=work and recover, most=max_runs)
         self.conversations = Conversations(self.store, self.engine, clock)
-        self.keys = Keys(self.store, clock)
         self.memory = Memory(self.store, self.redactor.mask, clock)
         self.triggers = self._with_triggers(triggers)
         self.notifications = self._with_notifications(told, egress)
@@ -230,6 +229,11 @@ class Hosting(Controlling):
     def system(self, spec: AgentSpec) -> str:
         """The system prompt of a definition."""
         return self._performer.system(spec)
+
+    @property
+    def keys(self) -> Keys:
+        """The API keys of callers, and their sessions."""
+        return Keys(self.store, self._clock)
 
     def now(self) -> float:
         """Seconds since the epoch, by the app's clock."""
