@@ -90,7 +90,9 @@ async def test_the_last_use_is_written_down_once_in_a_while() -> None:
         ("desk", {"scopes": ("runs", "root")}, "not root"),
     ],
 )
-async def test_a_key_that_makes_no_sense_is_refused(name: str, more: dict[str, Any], wrong: str) -> None:
+async def test_a_key_that_makes_no_sense_is_refused(
+    name: str, more: dict[str, Any], wrong: str
+) -> None:
     with pytest.raises(RequestError, match=wrong):
         await Keys(MemoryStore(), Clock()).create(name, **more)
 

@@ -49,7 +49,7 @@ async def show_notification(app: Host, notice_id: NoticeId) -> NotificationView:
 @router.post(
     "/notifications/{notice_id}/replay",
     status_code=202,
-    responses=responses(401, 404, 409, 422, 503),
+    responses=responses(400, 401, 404, 409, 413, 422, 503),
 )
 async def replay_notification(app: Host, notice_id: NoticeId, key: Key = None) -> NotificationView:
     """Send a notification again, under its id, whether it got through or not."""
