@@ -10,6 +10,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self
 
+from loopagent import notifications as telling
 from loopagent import resources
 from loopagent.action import Action
 from loopagent.agent import Agent
@@ -24,7 +25,7 @@ from loopagent.intake import (
 from loopagent.keys import Keys
 from loopagent.memory import Memory
 from loopagent.models import embedder_of
-from loopagent.notifications import TELLS_NOBODY, Notifications, NotificationSettings, Senders
+from loopagent.notifications import TELLS_NOBODY, NotificationSettings
 from loopagent.ports import Store
 from loopagent.redaction import Redactor, secrets_of
 from loopagent.registry import Registry
@@ -159,11 +160,11 @@ class Hosting(Controlling):
 
     def _with_notifications(
         self, settings: NotificationSettings, egress: EgressSettings | None
-    ) -> Notifications:
-        made = Notifications(
+    ) -> telling.Notifications:
+        made = telling.Notifications(
             settings,
             store=self.store,
-            senders=Senders(settings, egress or EgressSettings(), self.env),
+            senders=telling.Senders(settings, egress or EgressSettings(), self.env),
             clock=self._clock,
             env=self.env,
             mask=self.redactor.mask,
@@ -200,8 +201,8 @@ class Hosting(Controlling):
         if self._recover and self.triggers.specs:
             self._background.append(asyncio.create_task(self.triggers.watch(), name="triggers"))
         if self._recover:
-            telling = asyncio.create_task(self.notifications.watch(), name="notifications")
-            self._background.append(telling)
+            watch = asyncio.create_task(self.notifications.watch(), name="notifications")
+            self._background.append(watch)
         self._background.append(heartbeat)  # the last to stop
         return self
 

@@ -156,6 +156,8 @@ class LoopFold:
     def _seed_below(self, first: Heard, run: Event, word: str) -> None:
         """The open requests of the tree, and the children that ask nothing."""
         for body in listed(run, "requests"):
+            if not isinstance(body, Mapping):
+                continue
             asking = self._of(text(body, "runId"))
             asking.put(body)
             if asking is not first:

@@ -4,9 +4,17 @@
 to it, at the address that is really dialled. Nothing else in the package opens a connection.
 """
 
-from loopagent.egress.client import Answer, Bounds, GuardedClient, opened, operator_policy
-from loopagent.egress.decoding import TooLongError, decoded
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from loopagent.egress.policy import EgressDeniedError, EgressPolicy, EgressSettings
+
+
+if TYPE_CHECKING:
+    from loopagent.egress.client import Answer, Bounds, GuardedClient, opened, operator_policy
+    from loopagent.egress.decoding import TooLongError, decoded
 
 
 __all__ = [
@@ -21,3 +29,12 @@ __all__ = [
     "opened",
     "operator_policy",
 ]
+_DECODING = frozenset({"TooLongError", "decoded"})
+
+
+def __getattr__(name: str) -> Any:
+    """Load the client when it is first asked for: a program that calls nobody need not wait for it."""
+    if name not in __all__:
+        raise AttributeError(name)
+    module = "decoding" if name in _DECODING else "client"
+    return getattr(import_module(f"{__name__}.{module}"), name)

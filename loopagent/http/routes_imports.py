@@ -105,7 +105,7 @@ class CurlPreview(View):
     """What a person should look at."""
 
 
-@router.post("/actions/import/openapi", responses=responses(401, 413, 422, 503))
+@router.post("/actions/import/openapi", responses=responses(400, 401, 403, 413, 422, 503))
 async def preview_openapi(asked: OpenApiImport) -> OpenApiPreview:
     """Show which actions would come of an OpenAPI document: operations, effects, servers, secrets, problems."""
     plan = await asyncio.to_thread(_planned, asked)
@@ -131,7 +131,7 @@ def _operation(draft: Draft) -> ImportedOperation:
     return ImportedOperation(**draft.public(), yaml=text)
 
 
-@router.post("/actions/import/curl", responses=responses(401, 413, 422, 503))
+@router.post("/actions/import/curl", responses=responses(400, 401, 403, 413, 422, 503))
 async def preview_curl(asked: CurlImport) -> CurlPreview:
     """Show the action that comes of a curl command; secrets in it become names."""
     try:

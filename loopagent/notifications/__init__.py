@@ -1,8 +1,16 @@
 """People and programs are told when a request opens or a run ends: signed webhooks and mail."""
 
-from loopagent.notifications.senders import Senders
-from loopagent.notifications.service import Notifications
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from loopagent.notifications.spec import MailReceiver, NotificationSettings, WebhookReceiver
+
+
+if TYPE_CHECKING:
+    from loopagent.notifications.senders import Senders
+    from loopagent.notifications.service import Notifications
 
 
 TELLS_NOBODY = NotificationSettings()
@@ -16,3 +24,11 @@ __all__ = [
     "Senders",
     "WebhookReceiver",
 ]
+_WHERE = {"Senders": "senders", "Notifications": "service"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what sends when it is first asked for."""
+    if name not in _WHERE:
+        raise AttributeError(name)
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

@@ -269,8 +269,8 @@ async def test_lists_are_bounded() -> None:
     assert "3 items, 2 are allowed" in message(outcome)
 
 
-def test_kinds_that_this_version_lacks_are_refused() -> None:
-    with pytest.raises(ConfigError, match="kind mcp are not supported"):
+def test_a_server_that_the_operator_did_not_name_is_refused() -> None:
+    with pytest.raises(ConfigError, match="there is no MCP server 'a'"):
         made("mcp", "  server: a\n  tool: b\n")
 
 
