@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from secrets import token_urlsafe
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import Environment, PackageLoader
 from starlette.requests import Request
@@ -86,8 +86,14 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters |= {**FILTERS, "ago": lambda at: ago(at, clock())}
-        self._environment.globals["static"] = self.static.address
+
+        def since(at: float) -> str:
+            return ago(at, clock())
+
+        filters = cast("dict[str, Any]", self._environment.filters)
+        filters.update(FILTERS, ago=since)
+        known = cast("dict[str, Any]", self._environment.globals)
+        known["static"] = self.static.address
 
     def page(
         self,
