@@ -6,6 +6,7 @@ import hashlib
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.state import Message
@@ -303,9 +304,8 @@ class MemoryStore(
         )
         size = records.page_size(limit)
         found = list(islice(fitting, size + 1))
-        more = len(found) > size
         rows = [_row(one) for one in found[:size]]
-        return rows, records.encode_cursor("runs", found[size - 1].key) if more else None
+        return rows, records.next_cursor("runs", found, size, attrgetter("key"))
 
     async def tree(self, run_id: str) -> list[RunRow]:
         """A root run and every run below it; see `Store.tree`."""
@@ -333,9 +333,8 @@ class MemoryStore(
         )
         size = records.page_size(limit)
         found = list(islice(fitting, size + 1))
-        more = len(found) > size
         rows = [one.row for one in found[:size]]
-        return rows, records.encode_cursor("requests", found[size - 1].key) if more else None
+        return rows, records.next_cursor("requests", found, size, attrgetter("key"))
 
     async def request(self, request_id: str) -> RequestRow | None:
         """One request; see `Store.request`."""

@@ -114,9 +114,8 @@ class MemoryConversations:
             for place, talk in reversed(self._talks.items())
             if place[:2] == whose and (before is None or talk.key < before)
         ]
-        more = len(found) > size
         rows = [row for _, row in found[:size]]
-        return rows, records.encode_cursor("conversations", found[size - 1][0]) if more else None
+        return rows, records.next_cursor("conversations", found, size)
 
     def row(self, place: Place) -> ConversationRow | None:
         """One conversation of a user, or None."""

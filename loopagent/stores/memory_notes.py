@@ -54,8 +54,7 @@ class MemoryNotes:
         )
         size = records.page_size(limit)
         found = list(islice(fitting, size + 1))
-        rows = [one for _, one in found[:size]]
-        return rows, records.encode_cursor("notes", found[size - 1][0]) if found[size:] else None
+        return [one for _, one in found[:size]], records.next_cursor("notes", found, size)
 
     async def notes_for(self, circle: Circle, text: str, *, now: float, limit: int) -> list[Note]:
         """Notes for a run; see `NoteStore.notes_for`."""

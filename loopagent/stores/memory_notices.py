@@ -60,9 +60,7 @@ class MemoryNotices:
             and status in (None, pair[1].status)
         )
         found = list(islice(fitting, size + 1))
-        rows = [one for _, one in found[:size]]
-        more = found[size:]
-        return rows, records.encode_cursor("notices", found[size - 1][0]) if more else None
+        return [one for _, one in found[:size]], records.next_cursor("notices", found, size)
 
     async def notice_due(self) -> float | None:
         """When the next one is looked at; see `NotificationStore.notice_due`."""

@@ -84,9 +84,7 @@ class MemoryTriggers:
             and status in (None, pair[1].status)
         )
         found = list(islice(fitting, size + 1))
-        rows = [one for _, one in found[:size]]
-        more = found[size:]
-        return rows, records.encode_cursor("deliveries", found[size - 1][0]) if more else None
+        return [one for _, one in found[:size]], records.next_cursor("deliveries", found, size)
 
     async def forget_deliveries(self, trigger: str, before: float) -> int:
         """Remove old deliveries; see `TriggerStore.forget_deliveries`."""

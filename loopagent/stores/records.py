@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import from_json, to_json
@@ -155,6 +157,13 @@ def page_size(limit: int) -> int:
 def encode_cursor(name: str, key: int) -> str:
     """A cursor of the list `name` behind its entry `key`."""
     return base64.urlsafe_b64encode(f"{name}:{key}".encode()).decode().rstrip("=")
+
+
+def next_cursor(
+    name: str, found: Sequence[Any], size: int, key: Callable[[Any], int] = itemgetter(0)
+) -> str | None:
+    """The cursor behind a page, when one more row was found than fits; `key` finds the key in a row."""
+    return encode_cursor(name, key(found[size - 1])) if len(found) > size else None
 
 
 def decode_cursor(name: str, cursor: str | None) -> int | None:

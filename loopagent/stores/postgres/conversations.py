@@ -126,8 +126,7 @@ async def conversations(
         NO_KEY if before is None else before,
         size + 1,
     )
-    more = len(found) > size
-    last = records.encode_cursor("conversations", found[size - 1][0]) if more else None
+    last = records.next_cursor("conversations", found, size)
     return [_row(one) for one in found[:size]], last
 
 

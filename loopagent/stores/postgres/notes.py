@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import TypeAdapter
@@ -148,7 +149,7 @@ async def listed(
         *values,
     )
     rows = [_NOTE.validate_json(one["body"]) for one in found[:size]]
-    last = records.encode_cursor("notes", found[size - 1]["key"]) if found[size:] else None
+    last = records.next_cursor("notes", found, size, itemgetter("key"))
     return rows, last
 
 

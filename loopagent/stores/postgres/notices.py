@@ -68,9 +68,7 @@ class PostgresNotices(Finding):
         before, size = records.decode_cursor("notices", cursor), records.page_size(limit)
         text, values = where({"run = @": run_id, "status = @": status, "key < @": before})
         found = await self._notices(f"{text} ORDER BY key DESC LIMIT {size + 1}", values)
-        rows = [one for _, one in found[:size]]
-        more = found[size:]
-        return rows, records.encode_cursor("notices", found[size - 1][0]) if more else None
+        return [one for _, one in found[:size]], records.next_cursor("notices", found, size)
 
     async def notice_due(self) -> float | None:
         """When the next one is looked at; see `NotificationStore.notice_due`."""

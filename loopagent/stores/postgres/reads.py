@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from loopagent.core.agent_spec import AgentSpec
@@ -200,7 +201,9 @@ async def runs(
     named = {f"run.{name} = @": one for name, one in wanted.items()}
     conditions, values = where({**named, "run.key < @": before}, *fixed)
     found = await db.fetch(f"{_RUN} {conditions} ORDER BY run.key DESC LIMIT {size + 1}", *values)
-    return [_row(one) for one in found[:size]], _next("runs", found, size)
+    return [_row(one) for one in found[:size]], records.next_cursor(
+        "runs", found, size, itemgetter("key")
+    )
 
 
 async def tree(db: Db, run_id: str) -> list[RunRow]:
@@ -254,7 +257,9 @@ async def requests(
     found = await db.fetch(
         f"{_REQUEST} {conditions} ORDER BY request.key LIMIT {size + 1}", *values
     )
-    return [_request(one) for one in found[:size]], _next("requests", found, size)
+    return [_request(one) for one in found[:size]], records.next_cursor(
+        "requests", found, size, itemgetter("key")
+    )
 
 
 async def request(db: Db, request_id: str) -> RequestRow | None:
@@ -287,11 +292,6 @@ def _json(text: str | None) -> dict[str, Any]:
     """A stored JSON object; null is an empty one."""
     found: dict[str, Any] = json.loads(text) if text else {}
     return found
-
-
-def _next(name: str, found: list[Any], size: int) -> str | None:
-    """The cursor behind a page, when one more row was found than fits."""
-    return records.encode_cursor(name, found[size - 1]["key"]) if len(found) > size else None
 
 
 # ---------------------------------------------------------------------- one value

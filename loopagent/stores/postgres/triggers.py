@@ -100,9 +100,7 @@ class PostgresTriggers(Finding):
         before, size = records.decode_cursor("deliveries", cursor), records.page_size(limit)
         text, values = where({"trigger = @": trigger, "status = @": status, "key < @": before})
         found = await self._deliveries(f"{text} ORDER BY key DESC LIMIT {size + 1}", values)
-        rows = [one for _, one in found[:size]]
-        more = found[size:]
-        return rows, records.encode_cursor("deliveries", found[size - 1][0]) if more else None
+        return [one for _, one in found[:size]], records.next_cursor("deliveries", found, size)
 
     async def forget_deliveries(self, trigger: str, before: float) -> int:
         """Remove old deliveries; see `TriggerStore.forget_deliveries`."""

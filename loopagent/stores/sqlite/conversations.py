@@ -100,8 +100,7 @@ def conversations(
         (*whose, NO_LAST if before is None else before, size + 1),
     ).fetchall()
     rows = [_row(connection, one) for one in found[:size]]
-    more = len(found) > size
-    return rows, records.encode_cursor("conversations", found[size - 1][0]) if more else None
+    return rows, records.next_cursor("conversations", found, size)
 
 
 def _row(connection: sqlite3.Connection, found: tuple[Any, ...]) -> ConversationRow:

@@ -12,6 +12,7 @@ from loopagent.core.hashing import json_hash
 from loopagent.core.note_text import folded, terms
 from loopagent.core.notes import Circle, Note, NoteFilter, NoteRules, Verdict, again, judge, ranked
 from loopagent.stores import records
+from loopagent.stores.sqlite.conditions import where
 from loopagent.stores.sqlite.file import statements
 
 
@@ -155,11 +156,9 @@ def listed(
         "(user = ? OR (scope = 'agent' AND status IN ('provisional', 'confirmed')))": wanted.user,
         "key < ?": before,
     }
-    conditions = {text: value for text, value in given.items() if value is not None}
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    found = _read(db, f"{where} ORDER BY key DESC LIMIT ?", (*conditions.values(), size + 1))
-    rows = [one for _, one in found[:size]]
-    return rows, records.encode_cursor("notes", found[size - 1][0]) if found[size:] else None
+    conditions, values = where(given)
+    found = _read(db, f"{conditions} ORDER BY key DESC LIMIT ?", (*values, size + 1))
+    return [one for _, one in found[:size]], records.next_cursor("notes", found, size)
 
 
 def recall(db: sqlite3.Connection, circle: Circle, text: str, now: float, limit: int) -> list[Note]:

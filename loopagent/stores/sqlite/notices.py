@@ -12,6 +12,7 @@ from pydantic_core import to_json
 
 from loopagent.notification_port import OPEN, Notice
 from loopagent.stores import records
+from loopagent.stores.sqlite.conditions import where
 from loopagent.stores.sqlite.file import statements
 
 
@@ -59,13 +60,10 @@ class SqliteNotices:
         """A page of notifications; see `NotificationStore.notices`."""
         before, size = records.decode_cursor("notices", cursor), records.page_size(limit)
         wanted = {"run = ?": run_id, "status = ?": status, "key < ?": before}
-        given = {text: value for text, value in wanted.items() if value is not None}
-        where = f"WHERE {' AND '.join(given)}" if given else ""
-        rest, values = f"{where} ORDER BY key DESC LIMIT ?", (*given.values(), size + 1)
+        conditions, given = where(wanted)
+        rest, values = f"{conditions} ORDER BY key DESC LIMIT ?", (*given, size + 1)
         found = await self._readers.run(lambda db: _read(db, rest, values))
-        rows = [one for _, one in found[:size]]
-        more = found[size:]
-        return rows, records.encode_cursor("notices", found[size - 1][0]) if more else None
+        return [one for _, one in found[:size]], records.next_cursor("notices", found, size)
 
     async def notice_due(self) -> float | None:
         """When the next one is looked at; see `NotificationStore.notice_due`."""

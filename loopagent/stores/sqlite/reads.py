@@ -23,6 +23,7 @@ from loopagent.ports import (
     StoredArtifact,
 )
 from loopagent.stores import records
+from loopagent.stores.sqlite.conditions import where
 from loopagent.stores.sqlite.writes import log_key
 from loopagent.stores.written import read_state
 
@@ -231,13 +232,13 @@ def runs(
 ) -> tuple[list[RunRow], str | None]:
     """A page of runs, newest first; `wanted` are the values of columns."""
     fixed = ("run.root IS NULL",) if roots else ()
-    named = {f"run.{name} =": one for name, one in wanted.items()}
-    where, values = _where({**named, "run.key <": before}, *fixed)
+    named = {f"run.{name} = ?": one for name, one in wanted.items()}
+    conditions, values = where({**named, "run.key < ?": before}, *fixed)
     found = connection.execute(
-        f"{_RUN} {where} ORDER BY run.key DESC LIMIT ?", (*values, size + 1)
+        f"{_RUN} {conditions} ORDER BY run.key DESC LIMIT ?", (*values, size + 1)
     ).fetchall()
     rows = [_row(*one) for one in found[:size]]
-    return rows, _next("runs", found, size)
+    return rows, records.next_cursor("runs", found, size)
 
 
 def tree(connection: sqlite3.Connection, run_id: str) -> list[RunRow]:
@@ -290,12 +291,13 @@ def requests(
     # Named outright where it can be, because a partial index does not serve a placeholder.
     fixed = ("request.status = 'open'",) if status == "open" else ()
     other = None if status == "open" else status
-    named = {f"run.{name} =": one for name, one in of.items()}
-    where, values = _where({"request.status =": other, **named, "request.key >": behind}, *fixed)
+    named = {f"run.{name} = ?": one for name, one in of.items()}
+    wanted = {"request.status = ?": other, **named, "request.key > ?": behind}
+    conditions, values = where(wanted, *fixed)
     found = connection.execute(
-        f"{_REQUEST} {where} ORDER BY request.key LIMIT ?", (*values, size + 1)
+        f"{_REQUEST} {conditions} ORDER BY request.key LIMIT ?", (*values, size + 1)
     ).fetchall()
-    return [_request(one) for one in found[:size]], _next("requests", found, size)
+    return [_request(one) for one in found[:size]], records.next_cursor("requests", found, size)
 
 
 def request(connection: sqlite3.Connection, request_id: str) -> RequestRow | None:
@@ -323,18 +325,6 @@ def _json(text: str | None) -> dict[str, Any]:
     """A stored JSON object; null is an empty one."""
     found: dict[str, Any] = json.loads(text) if text else {}
     return found
-
-
-def _where(conditions: dict[str, Any], *fixed: str) -> tuple[str, list[Any]]:
-    """A WHERE clause of the conditions that have a value, and of those that need none."""
-    given = {name: value for name, value in conditions.items() if value is not None}
-    text = " AND ".join([*fixed, *[f"{name} ?" for name in given]])
-    return f"WHERE {text}" if text else "", list(given.values())
-
-
-def _next(name: str, found: list[tuple[Any, ...]], size: int) -> str | None:
-    """The cursor behind a page, when one more row was found than fits."""
-    return records.encode_cursor(name, found[size - 1][0]) if len(found) > size else None
 
 
 def open_requests(connection: sqlite3.Connection) -> int:

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from loopagent.core.json_values import compact_json
 from loopagent.stores import records
+from loopagent.stores.sqlite.conditions import where
 from loopagent.stores.sqlite.file import statements
 from loopagent.trigger_port import ACCEPTED, OPEN, Delivery, TriggerRow
 
@@ -87,13 +88,10 @@ class SqliteTriggers:
         """A page of deliveries; see `TriggerStore.deliveries`."""
         before, size = records.decode_cursor("deliveries", cursor), records.page_size(limit)
         wanted = {'"trigger" = ?': trigger, "status = ?": status, "key < ?": before}
-        given = {text: value for text, value in wanted.items() if value is not None}
-        where = f"WHERE {' AND '.join(given)}" if given else ""
-        rest, values = f"{where} ORDER BY key DESC LIMIT ?", (*given.values(), size + 1)
+        conditions, given = where(wanted)
+        rest, values = f"{conditions} ORDER BY key DESC LIMIT ?", (*given, size + 1)
         found = await self._readers.run(lambda db: _read(db, rest, values))
-        rows = [one for _, one in found[:size]]
-        more = found[size:]
-        return rows, records.encode_cursor("deliveries", found[size - 1][0]) if more else None
+        return [one for _, one in found[:size]], records.next_cursor("deliveries", found, size)
 
     async def forget_deliveries(self, trigger: str, before: float) -> int:
         """Remove old deliveries; see `TriggerStore.forget_deliveries`."""
