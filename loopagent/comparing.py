@@ -10,6 +10,7 @@ from loopagent.core.child_payload import differences
 from loopagent.core.patch import apply_patch
 from loopagent.core.text import read_text
 from loopagent.runtime.fold import beginning
+from loopagent.runtime.turn import REPLIES
 
 
 if TYPE_CHECKING:
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
     from loopagent.ports import LogEntry
 
 Json = dict[str, Any]
-REPLIES: Final = {
-    "reply.received": "accepted",
-    "reply.rejected": "rejected",
-    "reply.truncated": "truncated",
-}
 CALLS: Final = ("action.completed", "action.rejected", "client_tool.completed")
 """Events that say how a call ended; what is called is under `action` or `tool`."""
 

@@ -13,7 +13,7 @@ from loopagent.cli.manage import (
     AsJson,
     RunId,
     runs,
-    show_view,
+    tell,
     with_app,
 )
 from loopagent.cli.opening import Database, ProjectDir
@@ -46,12 +46,7 @@ def pause_run(
     """Let a run stand still, with those below it, until it is resumed."""
 
     async def work(app: App) -> int:
-        view = await app.pause(run_id, reason=reason, by="human")
-        if as_json:
-            print_json(view.public())
-        else:
-            show_view(view)
-        return 0
+        return tell(await app.pause(run_id, reason=reason, by="human"), as_json=as_json)
 
     with_app(project, db, work)
 

@@ -99,7 +99,7 @@ def show_run(
         if as_json:
             print_json({**view.public(), "tree": nested(await app.tree(run_id))[0]})
         else:
-            show_view(view)
+            _show(view)
             _show_below(nested(await app.tree(run_id))[0], "")
         return 0
 
@@ -207,12 +207,7 @@ def cancel_run(
     """Stop a run."""
 
     async def work(app: App) -> int:
-        view = await app.cancel(run_id, reason=reason, by="human")
-        if as_json:
-            print_json(view.public())
-        else:
-            show_view(view)
-        return 0
+        return tell(await app.cancel(run_id, reason=reason, by="human"), as_json=as_json)
 
     with_app(project, db, work)
 
@@ -261,7 +256,16 @@ def prune_runs(
     with_app(project, db, work)
 
 
-def show_view(view: RunView) -> None:
+def tell(view: RunView, *, as_json: bool) -> int:
+    """Show a run that something was done to; the exit code is that of success."""
+    if as_json:
+        print_json(view.public())
+    else:
+        _show(view)
+    return 0
+
+
+def _show(view: RunView) -> None:
     """Print a run as it is now."""
     public = view.public()
     for key in ("id", "agent", "model", "status", "reason", "turn", "message"):

@@ -104,13 +104,12 @@ class Pages:
         status: int = 200,
         headers: Mapping[str, str] | None = None,
     ) -> HTMLResponse:
-        """A whole page, or the part of one that a script asked for; `nonce` is known to the template."""
+        """A page, or a part of one; `nonce` is known to the template."""
         nonce = token_urlsafe(16)
         template = self._environment.get_template(name)
         body = template.render(
             nonce=nonce,
             request_path=request.url.path,
-            partial=request.headers.get("hx-request") == "true",
             signed_in=bool(request.scope.get(SESSION)),
             caller=request.scope.get(CALLER),
             **context,

@@ -84,7 +84,6 @@ class Timeline:
     """The turns of one run, oldest first, as far as its events reach back."""
 
     turns: list[Turn] = field(default_factory=list[Turn])
-    plan: list[Json] = field(default_factory=list[Json])
     memory: list[Json] = field(default_factory=list[Json])
 
     @property
@@ -123,8 +122,6 @@ def _take(found: Timeline, turn: Turn, event: Json, open_: dict[str, Work]) -> N
         _end(turn, event, open_)
     elif kind in TAKES:
         TAKES[kind](turn, data, at)
-    if kind.startswith("plan."):
-        found.plan.append(event)
     if kind == "memory.written":
         found.memory.append(event)
     if kind in NOTES:
