@@ -23,6 +23,7 @@ SCRIPT = """
 {"nextStep": {"type": "ClientTools", "clientTools": [{"name": "pick"}, {"name": "pick"}]}}
 {"taskComplete": true, "message": "Picked."}
 """
+PATIENCE_SECONDS = 60
 
 
 class Terminal:
@@ -35,14 +36,18 @@ class Terminal:
         )
         os.close(theirs)
         self.shown = ""
+        self._seen = 0
 
     def until(self, pattern: str) -> None:
-        """Read on until something new appears."""
-        deadline = time.monotonic() + 30
-        start = len(self.shown)
-        while not re.search(pattern, self.shown[start:]):
+        """Read on until something appears behind what was waited for before.
+
+        One read may bring several of them, so the place to look from is the last match, not the last byte.
+        """
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not (found := re.search(pattern, self.shown[self._seen :])):
             assert time.monotonic() < deadline, self.shown
             self._read()
+        self._seen += found.end()
 
     def _read(self) -> None:
         ready, _, _ = select.select([self._mine], [], [], 0.2)
@@ -55,13 +60,13 @@ class Terminal:
 
     def end(self) -> int:
         """Wait for the end; returns the exit code."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while self.process.poll() is None and time.monotonic() < deadline:
             try:
                 self._read()
             except OSError:  # the other side of the terminal is closed
                 break
-        code = self.process.wait(timeout=30)
+        code = self.process.wait(timeout=PATIENCE_SECONDS)
         os.close(self._mine)
         return code
 
