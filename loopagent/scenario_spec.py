@@ -7,8 +7,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from loopagent.core.described import Described
 
-class Part(BaseModel):
+
+class Part(Described, BaseModel):
     """Base of the parts of a scenario."""
 
     model_config = ConfigDict(
@@ -16,7 +18,7 @@ class Part(BaseModel):
         extra="forbid",
         alias_generator=to_camel,
         populate_by_name=True,
-        use_attribute_docstrings=True,
+        defer_build=True,
     )
 
 

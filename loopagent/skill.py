@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from loopagent.action import Action, ActionContext, action
+from loopagent.core.described import Described
 from loopagent.core.skill_spec import READ_FILE, SkillSpec, file_reader
 from loopagent.core.spec import Spec
 from loopagent.errors import ActionError, ConfigError
@@ -37,10 +38,10 @@ class SkillLimits(Spec):
     """Part of a file that one call of `read_skill_file` gives."""
 
 
-class SkillSection(BaseModel):
+class SkillSection(Described, BaseModel):
     """The `skills` section of an agent file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     activation: Literal["none", "requested", "auto"] = "requested"
     """`auto` lets the model activate skills that allow it too, `requested` only people, `none` nobody."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from loopagent.core.described import Described
 from loopagent.core.told import Table, Told, json_of
 from loopagent.core.values import value_object
 
@@ -59,11 +60,11 @@ FACT_TYPES: dict[str, type[FactData]] = {}
 """Type name → model of its `data`; filled as the classes below are defined."""
 
 
-class FactData(BaseModel):
+class FactData(Described, BaseModel):
     """Base of the `data` of public events."""
 
     model_config = ConfigDict(
-        frozen=True, alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True
+        frozen=True, alias_generator=to_camel, populate_by_name=True, defer_build=True
     )
     fact: ClassVar[str] = ""
     ephemeral: ClassVar[bool] = False

@@ -16,6 +16,8 @@ from typing import Any, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from loopagent.core.described import Described
+
 
 State: TypeAlias = Literal[
     "queued",
@@ -31,7 +33,7 @@ Word: TypeAlias = Literal["queued", "running", "waiting", "idle", "resumable"]
 """What one run does by itself."""
 
 
-class _Public(BaseModel):
+class _Public(Described, BaseModel):
     """Base: camelCase as it goes over the wire."""
 
     model_config = ConfigDict(
@@ -40,7 +42,7 @@ class _Public(BaseModel):
         populate_by_name=True,
         serialize_by_alias=True,
         json_schema_serialization_defaults_required=True,
-        use_attribute_docstrings=True,
+        defer_build=True,
     )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from loopagent.core.described import Described
 
-class Spec(BaseModel):
+
+class Spec(Described, BaseModel):
     """Frozen, camelCase in files, unknown keys refused; docstrings of fields are their help."""
 
     model_config = ConfigDict(
@@ -14,5 +16,5 @@ class Spec(BaseModel):
         extra="forbid",
         alias_generator=to_camel,
         populate_by_name=True,
-        use_attribute_docstrings=True,
+        defer_build=True,
     )

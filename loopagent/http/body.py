@@ -5,24 +5,26 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from loopagent.core.described import Described
 
-class Body(BaseModel):
+
+class Body(Described, BaseModel):
     """Base of what clients send: unknown keys are refused, so that a typo is not silently ignored."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
         populate_by_name=True,
         extra="forbid",
-        use_attribute_docstrings=True,
+        defer_build=True,
     )
 
 
-class View(BaseModel):
+class View(Described, BaseModel):
     """Base of what the server sends."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
         populate_by_name=True,
         serialize_by_alias=True,
-        use_attribute_docstrings=True,
+        defer_build=True,
     )

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from loopagent.action import Action
 from loopagent.actions.build import is_disabled
+from loopagent.core.described import Described
 from loopagent.core.names import closest
 from loopagent.core.skill_spec import MAX_NAME_CHARS, SkillFile, SkillSpec
 from loopagent.core.tokens import estimate_tokens
@@ -41,10 +42,10 @@ _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _BETWEEN: Final = re.compile(r"[\s,]+")
 
 
-class Head(BaseModel):
+class Head(Described, BaseModel):
     """The front matter of a `SKILL.md`; further keys are other tools' business and only warned about."""
 
-    model_config = ConfigDict(populate_by_name=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(populate_by_name=True, defer_build=True)
 
     name: str
     description: str

@@ -16,6 +16,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from loopagent.core.described import Described
 from loopagent.core.flavours import FREE_OBJECT, Mark
 from loopagent.core.problems import Fault
 from loopagent.core.strict import DuplicateKeyError
@@ -34,7 +35,7 @@ def wire_name(field: str) -> str:
     return to_camel(field.rstrip("_"))
 
 
-class Wire(BaseModel):
+class Wire(Described, BaseModel):
     """A piece of the reply protocol. Attribute docstrings are help, schema text and prompt text at once."""
 
     model_config = ConfigDict(
@@ -42,7 +43,7 @@ class Wire(BaseModel):
         alias_generator=wire_name,
         populate_by_name=True,
         extra="ignore",
-        use_attribute_docstrings=True,
+        defer_build=True,
         serialize_by_alias=True,
     )
     null_means_null: ClassVar[frozenset[str]] = frozenset()
