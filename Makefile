@@ -14,6 +14,9 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check --constraint constraints.txt
 PYTEST_ARGS ?=
 
+# Compiled modules are kept: the tests start some hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check serve fix lock clean help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:

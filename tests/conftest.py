@@ -24,7 +24,7 @@ settings.register_profile(
     "dev", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
-    "ci", settings.get_profile("dev"), max_examples=200, derandomize=True, print_blob=True
+    "ci", settings.get_profile("dev"), max_examples=100, derandomize=True, print_blob=True
 )
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 

@@ -9,7 +9,7 @@ import typer
 
 from loopagent.app import App
 from loopagent.attachments import Attachment
-from loopagent.cli.manage import AsJson, RunId, runs, with_app
+from loopagent.cli.manage import AsJson, RunId, with_app
 from loopagent.cli.opening import Database, ProjectDir
 from loopagent.cli.output import out, print_json, visible
 from loopagent.errors import ConfigError
@@ -40,7 +40,6 @@ def read_files(files: list[Path], most_bytes: int) -> list[Attachment]:
     return found
 
 
-@runs.command("attach")
 def attach(
     run_id: RunId,
     files: Annotated[list[Path], typer.Argument(help="Files that the model can look into.")],

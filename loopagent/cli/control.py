@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from loopagent.app import App
+from loopagent.cli.attach import attach
 from loopagent.cli.manage import (
     AsJson,
     RunId,
@@ -26,6 +27,7 @@ from loopagent.runview import RunView
 __all__ = ["runs"]
 ANY = "none"
 """How a limit is taken away."""
+runs.command("attach")(attach)
 
 
 async def go_on(app: App, view: RunView, *, as_json: bool, after: int) -> int:

@@ -23,7 +23,7 @@ from loopagent.actions.importing.openapi import (
 )
 from loopagent.actions.importing.operations import Options
 from loopagent.actions.importing.texts import yaml_text
-from loopagent.cli.actions import FAILED, AsJson, ProjectDir
+from loopagent.cli.actions import FAILED, AsJson, ProjectDir, actions
 from loopagent.cli.output import err, out, print_json, visible
 from loopagent.errors import ConfigError
 from loopagent.project import load_means
@@ -35,6 +35,7 @@ DryRun = Annotated[
 ]
 
 
+@actions.command("import-openapi")
 def import_openapi(
     source: Annotated[str, typer.Argument(help="File or address of an OpenAPI document.")],
     out_dir: OutDir = Path("actions"),
@@ -67,6 +68,7 @@ def import_openapi(
     _finish(plan, folder, dry_run=dry_run, as_json=as_json)
 
 
+@actions.command("import-curl")
 def import_curl_command(
     command: Annotated[
         str, typer.Argument(help="The command in quotes; `-` reads it from standard input.")
@@ -96,6 +98,7 @@ def import_curl_command(
         _say_secrets(made.secrets)
 
 
+@actions.command("import-mcp")
 def import_mcp(
     server: Annotated[
         str, typer.Argument(help="Name of an MCP server under [mcp] in loopagent.toml.")

@@ -29,10 +29,10 @@ from loopagent.http import (
 )
 from loopagent.http.middleware import Guard, Idempotency
 from loopagent.http.models import Problem
+from loopagent.version import VERSION
 from loopagent.web.site import add_pages
 
 
-VERSION = "0.1.0"
 MAX_BODY_BYTES = 10_000_000
 MAX_UPLOAD_BYTES = 25_000_000
 """Largest form with files: those that a run may be given, and some room around them."""

@@ -15,7 +15,6 @@ class Body(Described, BaseModel):
         alias_generator=to_camel,
         populate_by_name=True,
         extra="forbid",
-        defer_build=True,
     )
 
 

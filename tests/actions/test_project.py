@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loopagent.cli.main import open_app
+from loopagent.cli.opening import open_app
 from loopagent.errors import ConfigError
 from loopagent.project import Project, load_project
 from tests.fakes.web import Got, Reply, Web, as_json

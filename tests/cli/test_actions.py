@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from loopagent.cli.main import cli, open_app
+from loopagent.cli.main import cli
+from loopagent.cli.opening import open_app
 from loopagent.errors import ConfigError
 from loopagent.project import load_project
 from tests.cli.test_cli import ROOT, loopagent

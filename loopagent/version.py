@@ -1,0 +1,6 @@
+"""The version of loopagent."""
+
+from typing import Final
+
+
+VERSION: Final = "0.1.0"
