@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from loopagent import Agent, App, action
@@ -239,7 +240,11 @@ async def test_a_run_that_cannot_be_saved_is_let_go_and_taken_up_again(tmp_path:
         return App(agents=[agent], store=f"sqlite:///{tmp_path}/runs.db{size}")
 
     async with app("?max_bytes=300000") as full:
-        view = await full.wait((await full.start("reader", "read")).id, timeout_seconds=20)
+        run_id = (await full.start("reader", "read")).id
+        with anyio.fail_after(60):
+            while full.engine.runs.get(run_id) is not None:  # until it is let go
+                await anyio.sleep(0.02)
+        view = await full.get(run_id)
         assert view.state.status == "running"
         assert "1:action.0" in view.state.pending
     async with app("") as roomy:
