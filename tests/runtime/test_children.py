@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from loopagent.models.scripted import ScriptedModel
 from loopagent.ports import Commit, ModelRequest
 from loopagent.runview import RunView
 from loopagent.stores import open_store
+from tests.waiting import until
 
 
 pytestmark = pytest.mark.anyio
@@ -54,15 +54,6 @@ def agent(name: str, *script: Any, **options: Any) -> Agent[Any]:
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where runs are kept."""
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/runs.db"
-
-
-async def until(condition: Callable[[], Any]) -> None:
-    """Wait for something that happens soon."""
-    for _ in range(3_000):
-        if condition():
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError("it did not happen")
 
 
 async def finished(app: App, run_id: str) -> RunView:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from loopagent.errors import ModelError
 from loopagent.models.scripted import ScriptedModel
 from loopagent.runtime.attempts import RetryPolicy
 from loopagent.stores import open_store
+from tests.waiting import until
 
 
 pytestmark = pytest.mark.anyio
@@ -32,15 +32,6 @@ FREE = ApprovalPolicy(write="auto")
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where runs are kept."""
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/runs.db"
-
-
-async def until(condition: Callable[[], Any]) -> None:
-    """Wait for something that happens soon."""
-    for _ in range(4_000):
-        if condition():
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError("it did not happen")
 
 
 def act(*names: str, **more: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from loopagent.models.scripted import ScriptedModel
 from loopagent.ports import Store
 from loopagent.runtime.fold import beginning
 from loopagent.runtime.turn import turn_record
+from tests.waiting import until
 
 
 pytestmark = pytest.mark.anyio
@@ -224,15 +224,6 @@ async def test_running_waiting_and_failed_runs_can_be_copied(url: str) -> None:
         await app.cancel(copy.id)
         from_cancelled = await app.fork(copy.id, turn=1)
         assert (await finished(app, from_cancelled.id)).asks
-
-
-async def until(condition: Callable[[], Any]) -> None:
-    """Wait for something that happens soon."""
-    for _ in range(4_000):
-        if condition():
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError("it did not happen")
 
 
 async def test_a_run_at_its_limit_is_copied_with_a_higher_one(url: str) -> None:

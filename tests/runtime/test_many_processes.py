@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from loopagent import Agent, App, action
 from loopagent.models.scripted import ScriptedModel
 from loopagent.runview import RunView
+from tests.waiting import until
 
 
 pytestmark = pytest.mark.anyio
@@ -32,14 +32,6 @@ async def look() -> str:
 def app(url: str, *script: dict[str, Any], actions: Any = (look,), **options: Any) -> App:
     agent = Agent("clerk", model=ScriptedModel(list(script)), actions=list(actions))
     return App(agents=[agent], store=url, **options)
-
-
-async def until(condition: Callable[[], Any]) -> None:
-    for _ in range(3_000):
-        if condition():
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError("it did not happen")
 
 
 async def ended(app: App, run_id: str) -> RunView:

@@ -12,7 +12,6 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from loopagent import Agent, App, action
@@ -22,6 +21,7 @@ from loopagent.core.state import RunState
 from loopagent.core.state_bytes import dump_state
 from loopagent.models.scripted import ScriptedModel
 from loopagent.stores import open_store
+from tests.waiting import until
 
 
 pytestmark = pytest.mark.anyio
@@ -241,9 +241,7 @@ async def test_a_run_that_cannot_be_saved_is_let_go_and_taken_up_again(tmp_path:
 
     async with app("?max_bytes=300000") as full:
         run_id = (await full.start("reader", "read")).id
-        with anyio.fail_after(60):
-            while full.engine.runs.get(run_id) is not None:  # until it is let go
-                await anyio.sleep(0.02)
+        await until(lambda: full.engine.runs.get(run_id) is None)  # it is let go
         view = await full.get(run_id)
         assert view.state.status == "running"
         assert "1:action.0" in view.state.pending

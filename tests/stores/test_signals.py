@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-
 import asyncpg
 import pytest
 
@@ -12,17 +9,10 @@ from loopagent.dispatch_port import News
 from loopagent.stores.postgres import PostgresStore
 from loopagent.stores.postgres.address import parse
 from loopagent.testing.store_samples import stored
+from tests.waiting import until
 
 
 pytestmark = pytest.mark.anyio
-
-
-async def until(condition: Callable[[], object]) -> None:
-    for _ in range(6_000):
-        if condition():
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError("it did not happen")
 
 
 async def test_commits_and_offers_are_heard_by_others_and_not_by_oneself(postgres_url: str) -> None:
