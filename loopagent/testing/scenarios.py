@@ -126,6 +126,7 @@ class _Play:
             agents=stand_ins(agents, self._model, self._fakes),
             env={},
             base_dir=self._scenario.project.folder,
+            hooks=self._scenario.project.hooks,
             clock=_clock(),
             recover=False,
         )

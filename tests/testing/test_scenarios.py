@@ -124,6 +124,26 @@ def test_fakes_answer_in_order_and_real_actions_run(tmp_path: Path) -> None:
     assert any(one["data"].get("result") == 3 for one in result.played.events)
 
 
+def test_hooks_of_the_project_are_in_force(tmp_path: Path) -> None:
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "hooks" / "guard.py").write_text(
+        "from loopagent import before_action, deny\n\n"
+        "@before_action(actions=['look'])\n"
+        "def closed(call):\n"
+        "    return deny('The shelf is closed.')\n"
+    )
+    result = play(
+        tmp_path,
+        replies=[LOOK, DONE],
+        actions={"look": [{"result": "seen", "optional": True}]},
+        expect={
+            "calls": {"look": 0},
+            "prompts": [{"call": 2, "contains": ["The shelf is closed."]}],
+        },
+    )
+    result.check()
+
+
 def test_entries_with_a_condition_answer_every_call_that_fits(tmp_path: Path) -> None:
     looks = calls(*(("look", {"item": item}) for item in (1, 2, 1, 1)))
     fakes = [{"when": {"item": 1}, "times": 2, "result": "one"}, {"when": {}, "result": "any"}]
