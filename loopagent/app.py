@@ -62,6 +62,8 @@ class App(Hosting):
         triggers: What starts runs by itself: schedules and webhooks.
         notifications: Who is told when a request opens or a run ends.
         egress: Where addresses may lead that clients name for notifications.
+        means: What actions that are built in the page may use: egress, secrets, MCP servers; see `actions.means`.
+        library: How many of them there may be, and how large.
         telemetry: What is told of runs; default: traces and metrics, if OpenTelemetry was set up before, else nothing.
     """
 
@@ -114,7 +116,8 @@ class App(Hosting):
                 `conversation_busy` (409), `invalid_attachments`, `attachments_too_large`, `invalid_webhook`.
         """
         known = self._registry.agent(agent)
-        spec = with_plan_mode(with_limits(known.spec, limits), plan_mode)
+        offered = await self.offered(known.spec, tenant)
+        spec = with_plan_mode(with_limits(offered, limits), plan_mode)
         spec = with_hooks(with_client_tools(spec, client_tools, client), self._registry.hooks)
         name = choose_model(spec, model, self._default_model, known.model_object)
         answers, data = usable_model(name, self._performer.open), checked_payload(known, payload)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from loopagent import notifications as telling
 from loopagent import resources
@@ -18,6 +18,7 @@ from loopagent.controlling import Controlling
 from loopagent.conversations import Conversations
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.egress import EgressSettings
+from loopagent.granting import Granting
 from loopagent.hooks import Hook
 from loopagent.intake import (
     DEFAULT_MODEL_VARIABLE,
@@ -45,7 +46,12 @@ from loopagent.telemetry import Telemetry, found
 from loopagent.triggers import Triggers, TriggerSpec
 
 
-class Hosting(Controlling):
+if TYPE_CHECKING:
+    from loopagent.actions.means import Means
+    from loopagent.library import LibrarySettings
+
+
+class Hosting(Controlling, Granting):
     """Agents, a store and the engine that runs them; the arguments are those of `App`."""
 
     def __init__(
@@ -73,6 +79,8 @@ class Hosting(Controlling):
         triggers: Iterable[TriggerSpec] = (),
         notifications: NotificationSettings | None = None,
         egress: EgressSettings | None = None,
+        means: Means | None = None,
+        library: LibrarySettings | None = None,
         telemetry: Telemetry | None = None,
     ) -> None:
         self.store = open_store(store) if isinstance(store, str) else store
@@ -84,21 +92,20 @@ class Hosting(Controlling):
         self._recover, self._retention = recover, retention or Retention()
         self._clock, self._grace_seconds, self.bus = clock, grace_seconds, Bus()
         triggers, told = tuple(triggers), notifications or TELLS_NOBODY
-        names = [*secrets, *(name for one in triggers for name in one.secret_names)]
-        hidden = [*secrets_of(self.env, names), *secret_values, *told.secret_values(self.env)]
-        self.redactor = Redactor(hidden)
+        hidden = (*secret_values, *told.secret_values(self.env))
+        self.redactor = self._make_redactor(secrets, hidden, triggers)
         self.telemetry = (telemetry or found(self.env)).connect(self.bus, self.redactor.mask)
         self._invoker = Invoker(mask=self.redactor.mask)
+        self._means, self._library_settings = means, library
         self._performer = self._make_performer(retry, structured, embedder)
         self.owner = owner_name(token_hex(4))
         self._leases = Leases(self.store, self.owner, clock, lease_seconds=lease_seconds)
         self.engine = self._make_engine(work=work, claim=work and recover, most=max_runs)
         self.conversations = Conversations(self.store, self.engine, clock)
-        self.memory = Memory(self.store, self.redactor.mask, clock)
         self.triggers = self._with_triggers(triggers)
         self.notifications = self._with_notifications(told, egress)
-        self._background: list[asyncio.Task[None]] = []
 
+    _background: list[asyncio.Task[None]]
     owner: str
     """The name that this app signs leases with."""
     closing = False
@@ -136,6 +143,7 @@ class Hosting(Controlling):
             template=resources.prompt("system.md.j2"),
             open_model=self.telemetry.models(self._registry.open_model),
             action_of=self._registry.action_of,
+            built_of=self._built,
             clock=self._clock,
             retry=retry,
             schemas=Schemas(structured or structured_mode(self.env)),
@@ -143,6 +151,12 @@ class Hosting(Controlling):
             hooks_of=self._registry.hooks_of,
             similar=Similar(embedder_of(embedder, self.env)),
         )
+
+    def _make_redactor(
+        self, secrets: Iterable[str], values: Iterable[str], triggers: Iterable[TriggerSpec]
+    ) -> Redactor:
+        names = [*secrets, *(name for one in triggers for name in one.secret_names)]
+        return Redactor([*secrets_of(self.env, names), *values])
 
     def _with_triggers(self, specs: Iterable[TriggerSpec]) -> Triggers:
         made = Triggers(
@@ -190,6 +204,7 @@ class Hosting(Controlling):
     async def __aenter__(self) -> Self:
         """Open the store and take up what was left in the middle."""
         await self.store.open()
+        self._background = []
         heartbeat = asyncio.create_task(self._leases.renew(), name="leases")
         dispatcher = self.engine.elsewhere.dispatcher
         if dispatcher is not None:
@@ -221,15 +236,14 @@ class Hosting(Controlling):
         for part in (*parts, self.telemetry):
             await part.aclose()
 
-    @property
-    def actions(self) -> dict[str, Action[..., Any]]:
-        """The actions that are known, of agents and others, by name."""
-        used = {name: one for agent in self.agents.values() for name, one in agent.actions.items()}
-        return {**used, **self._more_actions}
-
     def system(self, spec: AgentSpec) -> str:
         """The system prompt of a definition."""
         return self._performer.system(spec)
+
+    @property
+    def memory(self) -> Memory:
+        """The notes that agents keep."""
+        return Memory(self.store, self.redactor.mask, self._clock)
 
     @property
     def keys(self) -> Keys:

@@ -20,6 +20,7 @@ from loopagent.core.values import value_object
 from loopagent.dispatch_port import DispatchStore
 from loopagent.durability_port import Durability
 from loopagent.key_port import KeyStore
+from loopagent.library_port import LibraryStore
 from loopagent.note_port import NoteStore
 from loopagent.notification_port import NotificationStore
 from loopagent.retention_port import RetentionStore
@@ -245,6 +246,7 @@ class Store(
     DispatchStore,
     Durability,
     KeyStore,
+    LibraryStore,
     NoteStore,
     NotificationStore,
     RetentionStore,

@@ -11,6 +11,7 @@ from loopagent.actions.mcp_servers import McpServer
 from loopagent.actions.secrets import Credential
 from loopagent.core.spec import Spec
 from loopagent.egress.policy import EgressSettings
+from loopagent.library.settings import LibrarySettings
 from loopagent.notifications.spec import NotificationSettings
 from loopagent.runtime.leases import LEASE_SECONDS
 from loopagent.runtime.retention import Retention
@@ -63,6 +64,8 @@ class Settings(Spec):
             else value
         )
 
+    library: LibrarySettings = LibrarySettings()
+    """How many actions may be built in the page, and how large they may be."""
     notifications: NotificationSettings = NotificationSettings()
     """Who is told when a request opens or a run ends."""
     access: AccessSettings = AccessSettings()

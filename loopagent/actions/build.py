@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel
@@ -43,7 +43,10 @@ KINDS: Final[dict[str, Callable[[ActionFile, Means], Made]]] = {
     "http": lambda file, means: (http_runner(file, cast("HttpRun", file.run), means), None),
     "mcp": lambda file, means: (mcp_runner(file, cast("McpRun", file.run), means), None),
     "python": _python,
-    "prompt": lambda file, _: (prompt_runner(file, cast("PromptRun", file.run)), None),
+    "prompt": lambda file, means: (
+        prompt_runner(file, cast("PromptRun", file.run), means),
+        None,
+    ),
     "pipeline": lambda file, means: (
         pipeline_runner(file, cast("PipelineRun", file.run), means),
         None,
@@ -144,19 +147,25 @@ def _retry(file: ActionFile) -> ActionRetry:
     return ActionRetry(max_attempts=file.retry.attempts, backoff_seconds=file.retry.wait)
 
 
-def make_action(file: ActionFile, means: Means, path: Path | None = None) -> FileAction:
+def make_action(
+    file: ActionFile,
+    means: Means,
+    path: Path | None = None,
+    documents: Mapping[str, str] | None = None,
+) -> FileAction:
     """The action of a file.
 
     Args:
         file: The file, checked.
         means: What it may use.
         path: Where the file is.
+        documents: The OpenAPI documents that belong to it, by name; None when they lie beside the file.
 
     Raises:
         ConfigError: It cannot be carried out here.
     """
     if isinstance(file.run, OpenApiRun):
-        http = as_http(file, file.run, path)
+        http = as_http(file, file.run, path, documents)
         runner = http_runner(http, cast("HttpRun", http.run), means)
         made = FileAction(file, runner, http.params, path)
         made.sent = http

@@ -96,14 +96,19 @@ class _Call:
         request = make_request(self.action, self.run, self._scope(), secrets)
         if self.run.paginate is None:
             seen = await self._exchange(request, secrets)
-            return shape(self.action, {**seen, "params": self.params}, seen["body"])
+            return self._shaped({**seen, "params": self.params}, seen["body"])
         pages = Pages(self.run.paginate)
         while True:
             seen = await self._exchange(pages.request(request), secrets)
             if not pages.take(seen, request):
                 break
         given = {**seen, "items": pages.items, "more": pages.more, "params": self.params}
-        return shape(self.action, given, pages.items)
+        return self._shaped(given, pages.items)
+
+    def _shaped(self, given: dict[str, Any], whole: Any) -> Any:
+        if self.means.heard is not None:
+            self.means.heard("scope", given)
+        return shape(self.action, given, whole)
 
     def _scope(self) -> dict[str, Any]:
         context = self.context
@@ -136,6 +141,9 @@ class _Call:
             answer = await self._authorized(request, secrets, refused=self.token)
         answer = await self._followed(request, answer)
         seen: dict[str, Any] = secrets.masked(view(answer))
+        if self.means.heard is not None:
+            sent = secrets.masked(request.public())
+            self.means.heard("exchange", {"request": sent, "response": seen})
         self._check(seen, answer)
         return seen
 

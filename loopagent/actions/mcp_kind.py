@@ -55,7 +55,7 @@ def mcp_runner(
                 ) from asked
             except ConfigError as error:
                 raise ActionError(str(error), code="not_configured", fatal=True) from error
-        return _result(file, answer, params, secrets)
+        return _result(file, answer, params, secrets, means.heard)
 
     return call
 
@@ -77,7 +77,11 @@ async def _check_pin(run: McpRun, connection: McpConnection) -> None:
 
 
 def _result(
-    file: ActionFile, answer: CallToolResult, params: dict[str, Any], secrets: Revealed
+    file: ActionFile,
+    answer: CallToolResult,
+    params: dict[str, Any],
+    secrets: Revealed,
+    heard: Callable[[str, dict[str, Any]], None] | None,
 ) -> Any:
     blocks: list[dict[str, Any]] = secrets.masked(
         [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in answer.content]
@@ -89,4 +93,6 @@ def _result(
     only_text = all(one.get("type") == "text" for one in blocks)
     whole = structured if structured is not None else text if only_text else blocks
     seen = {"result": whole, "structured": structured, "text": text, "content": blocks}
+    if heard is not None:
+        heard("scope", {**seen, "params": params})
     return shape(file, {**seen, "params": params}, whole)

@@ -32,6 +32,8 @@ class Means:
         client: Opens connections under a policy.
         clock: Seconds since the epoch, for servers that name a date to come back at.
         chance: A random number from 0 to 1, so that waits differ.
+        heard: Told of each `exchange` with a server (`request` and `response`) and of what `result.select` sees
+            (`scope`), without secrets; None when nobody looks on.
     """
 
     egress: EgressSettings = field(default_factory=EgressSettings)
@@ -42,5 +44,6 @@ class Means:
     client: Callable[[EgressPolicy], GuardedClient] = GuardedClient
     clock: Callable[[], float] = time.time  # noqa: TID251 - dates of servers are real time
     chance: Callable[[], float] = SystemRandom().random
+    heard: Callable[[str, dict[str, Any]], None] | None = None
     tokens: Tokens = field(default_factory=Tokens)
     throttles: Throttles = field(default_factory=Throttles)

@@ -33,6 +33,8 @@ def pipeline_runner(
 
     async def call(params: dict[str, Any], context: ActionContext) -> Any:
         value = await _Walk(run, means, params, context).result()
+        if means.heard is not None:
+            means.heard("scope", {"result": value, "params": params})
         return shape(file, {"result": value, "params": params}, value)
 
     return call

@@ -44,13 +44,7 @@ def preview(file: ActionFile, params: dict[str, Any]) -> dict[str, Any]:
         "call": {"key": "run/step"},
     }
     request = make_request(file, file.run, scope, Revealed(_Hidden(file.egress.hosts)))
-    shown: dict[str, Any] = {
-        "method": request.method,
-        "url": request.url,
-        "headers": dict(request.headers),
-    }
+    shown = request.public()
     if file.run.auth is not None and file.run.auth.type == "oauth2":
         shown["headers"]["authorization"] = f"Bearer [token of {file.run.auth.token_url}]"
-    if request.content is not None:
-        shown["body"] = request.content.decode("utf-8", "replace")
     return shown

@@ -59,6 +59,17 @@ class Request:
         kept = [one for one in self.headers if one[0].lower() != name.lower()]
         return replace(self, headers=[*kept, (name, value)])
 
+    def public(self) -> dict[str, Any]:
+        """For people; whoever shows it masks its secrets."""
+        made: dict[str, Any] = {
+            "method": self.method,
+            "url": self.url,
+            "headers": dict(self.headers),
+        }
+        if self.content is not None:
+            made["body"] = self.content.decode("utf-8", "replace")
+        return made
+
 
 def make_request(
     action: ActionFile, run: HttpRun, scope: dict[str, Any], secrets: Revealed

@@ -104,6 +104,11 @@ class Credentials:
         value = None if known is None else self._read(known)
         return SecretValue(name, value, known.hosts) if known is not None and value else None
 
+    @property
+    def known(self) -> Mapping[str, Credential]:
+        """Where each is, by name."""
+        return self._known
+
     def values(self) -> list[str]:
         """All values that are set now, so that they can be masked from the start.
 

@@ -25,7 +25,7 @@ from loopagent.ports import ModelReply, ModelRequest
 from loopagent.project import Project, load_project
 from loopagent.redaction import Redactor, secrets_of
 from loopagent.runtime.invoke import Invoker
-from loopagent.testing.action_tests import run_action_tests
+from loopagent.trials.action_tests import run_action_tests
 
 
 actions = typer.Typer(help="Actions: list, lint, test, run, import.", no_args_is_help=True)

@@ -62,6 +62,8 @@ def open_app(
         triggers=project.triggers.values(),
         notifications=settings.notifications,
         egress=settings.egress,
+        means=project.means,
+        library=settings.library,
         telemetry=_telemetry(settings) if serving else None,
         base_dir=project.folder,
         recover=recover,

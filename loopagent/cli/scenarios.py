@@ -16,8 +16,8 @@ from loopagent.core.names import closest
 from loopagent.errors import ConfigError
 from loopagent.project import load_project
 from loopagent.project.scenarios import FOLDER, Scenario, load_scenarios
-from loopagent.testing.action_tests import ActionTestResult, run_action_tests
 from loopagent.testing.scenarios import ScenarioResult, run_scenario
+from loopagent.trials.action_tests import ActionTestResult, run_action_tests
 
 
 Result: TypeAlias = ScenarioResult | ActionTestResult

@@ -89,6 +89,9 @@ class ActionSpec(CallSpec):
     on_unknown: Literal["report", "ask"] = "report"
     """After a crash in the middle of a call that may not be repeated: tell the model, or ask a person."""
 
+    definition: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
+    """Hash under which the library keeps what calls do; empty for actions that the process itself has."""
+
     @property
     def repeatable(self) -> bool:
         """Whether running a call again does no harm."""

@@ -245,6 +245,8 @@ class AgentSpec(Spec):
     """Next step types the agent may use, of those it has the means for; null for all of them."""
     actions: tuple[ActionSpec, ...] = ()
     """Actions the agent may use."""
+    accepts_actions: bool = True
+    """Whether runs also get the actions that the library grants the agent."""
     client_tools: tuple[ClientToolSpec, ...] = ()
     """Tools that the client of a run carries out; a client may bring further ones to its run."""
     skills: SkillSet = SkillSet()

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.actions.build import FileAction, make_action
+from loopagent.actions.checks_secrets import check_known
 from loopagent.actions.means import Means
 from loopagent.actions.reading import Written, read_actions
 from loopagent.actions.secrets import Credentials
 from loopagent.actions.together import check_together
-from loopagent.core.names import closest
-from loopagent.egress.client import checked_url
-from loopagent.egress.policy import matches, plain_host
 from loopagent.errors import ConfigError
 
 
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loopagent.action import Action
-    from loopagent.actions.format import ActionFile
     from loopagent.agent import Agent
     from loopagent.project.files import Files
     from loopagent.settings import Settings
@@ -67,7 +64,7 @@ def read_action_files(
     found = dict(others)
     means.actions = found
     for path, one in named.values():
-        _check_secrets(one, settings)
+        check_known(one, settings.credentials)
         files.problems += [
             each.at(path) for each in sorted(one.complaints.found) if not each.warning
         ]
@@ -108,34 +105,6 @@ def _make(
     except ConfigError as error:
         at = written.complaints.document.position(("run",))
         files.complain(path, str(error), at=at, where="run")
-
-
-def _check_secrets(written: Written, settings: Settings) -> None:
-    """Complain about secrets that nobody set up, or that are for other hosts."""
-    action = written.action
-    if action is None:
-        return
-    for index, name in enumerate(action.secrets):
-        known = settings.credentials.get(name)
-        if known is None:
-            near = closest(name, sorted(settings.credentials))
-            hint = (
-                f"; did you mean {near[0]}?"
-                if near
-                else f"; add [credentials.{name}] to loopagent.toml"
-            )
-            what = f"there is no secret {name!r}{hint}"
-            written.complaints.add(("secrets", index), what, warning=not action.enabled)
-        elif missing := _unbound(action, known.hosts):
-            what = f"the secret {name} is not for {missing}; its `hosts` in loopagent.toml do not list it"
-            written.complaints.add(("secrets", index), what)
-
-
-def _unbound(action: ActionFile, hosts: tuple[str, ...]) -> str:
-    """The host of the action's address when it is none of the hosts."""
-    url = getattr(action.run, "url", "")
-    host = plain_host(checked_url(url).host) if url else ""
-    return host if host and not matches(host, hosts) else ""
 
 
 def warn_of_deprecated(files: Files, agents: Mapping[str, Agent[Any]]) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from loopagent.action import Action, ActionContext
+from loopagent.action import ActionContext
 from loopagent.core.abilities import active_skills
 from loopagent.core.effects import (
     CallHook,
@@ -36,6 +36,7 @@ from loopagent.ports import ChatMessage, Model, ModelReply, ModelRequest
 from loopagent.redaction import Redactor
 from loopagent.runtime import verify
 from loopagent.runtime.asking import Asking
+from loopagent.runtime.at_hand import ActionOf, AtHand, BuiltOf
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask, notice_data
 from loopagent.runtime.compact import Summarise, compact, usage_json
 from loopagent.runtime.early import EarlyCalls
@@ -74,7 +75,8 @@ class Performer:
         invoker: Invoker,
         template: str,
         open_model: Callable[[str], Model],
-        action_of: Callable[[str, str], Action[..., Any] | None],
+        action_of: ActionOf,
+        built_of: BuiltOf | None = None,
         clock: Callable[[], float],
         retry: RetryPolicy | None = None,
         schemas: Schemas | None = None,
@@ -88,7 +90,7 @@ class Performer:
         self._invoker = invoker
         self._template = template
         self._open_model = open_model
-        self._action_of = action_of
+        self._at_hand = AtHand(action_of, built_of)
         self._clock = clock
         self._retry = retry or RetryPolicy()
         self._schemas = schemas or Schemas()
@@ -227,14 +229,14 @@ class Performer:
         outcome = await self._hooking.after_action(live, effect, outcome)
         if effect.whole:
             return outcome
-        action = self._action_of(live.state.spec.name, effect.action)
+        action = await self._at_hand.action(live.state, effect.action)
         most = None if action is None else action.spec.max_result_chars
         return await self._shortened(live, effect.id, outcome, most=most)
 
     async def _invoke(self, live: Live, effect: RunAction, report: Report = _untold) -> Outcome:
         """Call an action; its result is as it gave it."""
         state = live.state
-        action = self._action_of(state.spec.name, effect.action)
+        action = await self._at_hand.action(state, effect.action)
         if action is None:
             return Outcome.failed(
                 "unknown_action", f"Action {effect.action!r} is not available any more.", fatal=True

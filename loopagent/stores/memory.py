@@ -17,6 +17,7 @@ from loopagent.stores.memory_answers import MemoryAnswers
 from loopagent.stores.memory_conversations import MemoryConversations
 from loopagent.stores.memory_dispatch import MemoryDispatch
 from loopagent.stores.memory_keys import MemoryKeys
+from loopagent.stores.memory_library import MemoryLibrary
 from loopagent.stores.memory_notes import MemoryNotes
 from loopagent.stores.memory_notices import MemoryNotices
 from loopagent.stores.memory_triggers import MemoryTriggers
@@ -66,6 +67,7 @@ class _Request:
 class MemoryStore(
     MemoryDispatch,
     MemoryKeys,
+    MemoryLibrary,
     MemoryNotes,
     MemoryNotices,
     MemoryTriggers,

@@ -276,3 +276,8 @@ def trigger_moved_on(name: str) -> ConflictError:
 def key_exists(key_id: str) -> ConflictError:
     """The error for a second API key of one id."""
     return ConflictError(f"There is a key {key_id!r} already.")
+
+
+def built_moved_on(name: str) -> ConflictError:
+    """The error for a change of an action of the library that comes too late, or to a name that is taken."""
+    return ConflictError(f"The action {name!r} was changed by somebody else: look at it again.")

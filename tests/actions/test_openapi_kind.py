@@ -12,7 +12,7 @@ import pytest
 from loopagent.actions.build import FileAction, make_action
 from loopagent.actions.preview import preview
 from loopagent.errors import ConfigError
-from loopagent.testing.action_tests import run_action_test
+from loopagent.trials.action_tests import run_action_test
 from tests.actions.making import Secrets, call, means, read
 from tests.fakes.web import Got, Reply, Web, as_json
 

@@ -10,7 +10,7 @@ import pytest
 from loopagent.actions.build import StandIn, make_action
 from loopagent.actions.means import Means
 from loopagent.core.action_spec import ActionSpec
-from loopagent.testing.action_tests import run_action_tests
+from loopagent.trials.action_tests import run_action_tests
 from tests.actions.making import read
 
 

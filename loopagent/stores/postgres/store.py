@@ -11,6 +11,7 @@ from loopagent.stores.postgres.address import Address, parse
 from loopagent.stores.postgres.connections import Connections
 from loopagent.stores.postgres.dispatch_methods import PostgresDispatch
 from loopagent.stores.postgres.keys import PostgresKeys
+from loopagent.stores.postgres.library import PostgresLibrary
 from loopagent.stores.postgres.more_methods import PostgresConversations, PostgresRetention
 from loopagent.stores.postgres.note_methods import PostgresNotes
 from loopagent.stores.postgres.notices import PostgresNotices
@@ -37,6 +38,7 @@ class PostgresStore(
     PostgresConversations,
     PostgresRetention,
     PostgresKeys,
+    PostgresLibrary,
     PostgresNotes,
     PostgresNotices,
     PostgresTriggers,

@@ -13,6 +13,7 @@ from loopagent.stores.sqlite import conversations, reads, removal, writes
 from loopagent.stores.sqlite.dispatch_methods import SqliteDispatch
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
 from loopagent.stores.sqlite.keys import SqliteKeys
+from loopagent.stores.sqlite.library import SqliteLibrary
 from loopagent.stores.sqlite.note_methods import SqliteNotes
 from loopagent.stores.sqlite.notices import SqliteNotices
 from loopagent.stores.sqlite.readers import Readers
@@ -43,7 +44,9 @@ MAX_HOLD_SECONDS = 1.0
 """The longest that a commit may wait for the next one: what it holds is nowhere but in memory."""
 
 
-class SqliteStore(SqliteDispatch, SqliteKeys, SqliteNotes, SqliteNotices, SqliteTriggers):
+class SqliteStore(
+    SqliteDispatch, SqliteKeys, SqliteLibrary, SqliteNotes, SqliteNotices, SqliteTriggers
+):
     """Keeps runs in a SQLite file that several processes may share.
 
     Args:

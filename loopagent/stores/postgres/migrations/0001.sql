@@ -203,3 +203,40 @@ CREATE TABLE session (
   created_at double precision NOT NULL,
   expires_at double precision NOT NULL
 );
+
+-- The library: actions that are built in the page, their versions, what runs were started with, and who did what.
+CREATE TABLE built_action (
+  tenant text NOT NULL,
+  name text NOT NULL,
+  revision integer NOT NULL,
+  published integer,
+  agents text NOT NULL,
+  body text NOT NULL,
+  PRIMARY KEY (tenant, name)
+);
+
+CREATE TABLE built_version (
+  tenant text NOT NULL,
+  name text NOT NULL,
+  number integer NOT NULL,
+  hash text NOT NULL,
+  body text NOT NULL,
+  PRIMARY KEY (tenant, name, number)
+);
+
+CREATE TABLE definition (
+  tenant text NOT NULL,
+  hash text NOT NULL,
+  name text NOT NULL,
+  body text NOT NULL,
+  PRIMARY KEY (tenant, hash)
+);
+
+CREATE TABLE library_change (
+  key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text NOT NULL UNIQUE,
+  tenant text NOT NULL,
+  name text NOT NULL,
+  body text NOT NULL
+);
+CREATE INDEX library_change_name ON library_change (tenant, name);

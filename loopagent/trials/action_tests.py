@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from loopagent.errors import ActionError
 from loopagent.matching import differences
 from loopagent.ports import ModelReply, ModelRequest
 from loopagent.runtime.invoke import Invoker
-from loopagent.testing.stand_in_server import StandInServer, mismatches
+from loopagent.trials.stand_in_server import StandInServer, mismatches
 
 
 EVERYWHERE: Final = EgressSettings(private_networks=("0.0.0.0/0", "::/0"))
@@ -104,11 +104,16 @@ def run_action_tests(
 
 
 def run_action_test(
-    file: ActionFile, test: ActionTest, *, means: Means, path: Path | None = None
+    file: ActionFile,
+    test: ActionTest,
+    *,
+    means: Means,
+    path: Path | None = None,
+    documents: Mapping[str, str] | None = None,
 ) -> ActionTestResult:
-    """Run one test."""
+    """Run one test; `documents` are those that belong to the action, where they do not lie beside its file."""
     started = perf_counter()
-    problems = asyncio.run(_Trial(file, test, means, path).problems())
+    problems = asyncio.run(_Trial(file, test, means, path, documents).problems())
     seconds = perf_counter() - started
     return ActionTestResult(file.name, test.name, path or Path(), seconds, problems)
 
@@ -117,9 +122,15 @@ class _Trial:
     """One test on its way."""
 
     def __init__(
-        self, file: ActionFile, test: ActionTest, means: Means, path: Path | None = None
+        self,
+        file: ActionFile,
+        test: ActionTest,
+        means: Means,
+        path: Path | None,
+        documents: Mapping[str, str] | None,
     ) -> None:
         self._path = path
+        self._documents = documents
         self._file = file
         self._test = test
         self._means = means
@@ -138,9 +149,8 @@ class _Trial:
     async def _outcome(self) -> Outcome:
         invoker = Invoker()
         try:
-            action = make_action(
-                self._file.model_copy(update={"enabled": True}), self._tame(), self._path
-            )
+            file = self._file.model_copy(update={"enabled": True})
+            action = make_action(file, self._tame(), self._path, self._documents)
             params, problems, _ = check_params(action.spec.parameters, self._test.params)
             if problems:
                 return Outcome.failed(INVALID_PARAMS, str(problems[0]))

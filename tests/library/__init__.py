@@ -1,0 +1,1 @@
+"""Tests of the library of actions that are built in the page."""
