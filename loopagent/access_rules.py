@@ -113,6 +113,26 @@ POST {V1}/requests/{{request}}/answer
 POST /requests/{{request}}
 POST /preview
 """
+_BUILDING: Final = f"""
+POST {V1}/actions/import/openapi
+POST {V1}/actions/import/curl
+GET {V1}/library
+GET {V1}/library/changes
+POST {V1}/actions/lint
+PUT {V1}/actions/{{name}}
+DELETE {V1}/actions/{{name}}
+GET {V1}/actions/{{name}}/draft
+GET {V1}/actions/{{name}}/versions
+GET {V1}/actions/{{name}}/versions/{{number}}
+GET {V1}/actions/{{name}}/versions/{{number}}/diff
+POST {V1}/actions/{{name}}/test
+POST {V1}/actions/{{name}}/tests
+POST {V1}/actions/{{name}}/publish
+POST {V1}/actions/{{name}}/rollback
+POST {V1}/actions/{{name}}/grant
+POST {V1}/actions/{{name}}/retire
+POST {V1}/actions/{{name}}/rename
+"""
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
@@ -125,10 +145,7 @@ RULES: Final = (
     *(Rule("GET", one, SCOPES) for one in _KNOWING.split()),
     *(Rule(method, path, ("runs",)) for method, path in _pairs(_RUNNING)),
     *(Rule(method, path, ("requests.answer",)) for method, path in _pairs(_ANSWERING)),
-    Rule(
-        "POST", f"{V1}/actions/import/openapi", ("actions.write",)
-    ),  # shows what would become of it
-    Rule("POST", f"{V1}/actions/import/curl", ("actions.write",)),
+    *(Rule(method, path, ("actions.write",)) for method, path in _pairs(_BUILDING)),
     Rule("GET", "/metrics", ("admin",), "server"),
 )
 """The table; the first rule that fits is taken."""

@@ -43,6 +43,12 @@ def action_row(action: Action[..., Any], used_by: list[str]) -> dict[str, Any]:
         "examples": [],
         "tests": 0,
         "usedBy": used_by,
+        "source": "file",
+        "state": "published",
+        "published": None,
+        "shadowed": False,
+        "updatedAt": None,
+        "updatedBy": "",
     }
     if isinstance(action, FileAction):
         file = action.file

@@ -19,6 +19,7 @@ from loopagent.http import (
     routes_control,
     routes_conversations,
     routes_imports,
+    routes_library,
     routes_memory,
     routes_metrics,
     routes_notifications,
@@ -51,6 +52,7 @@ ROUTES = (
     routes_notifications,
     routes_actions,
     routes_imports,
+    routes_library,
     routes_agents,
 )
 """What lies below `/api/v1`."""

@@ -333,6 +333,8 @@ class Problem(View):
     code: str
     errors: list[FieldError] = []
     retryable: bool = False
+    current: dict[str, Any] | None = None
+    """For `stale` drafts: what is kept now, as `text`, `files`, `hash`, `by` and `at`; left out otherwise."""
 
 
 def listed(detail: Any) -> dict[str, Any]:

@@ -44,7 +44,10 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
     """A problem as a response."""
     return JSONResponse(
-        problem.model_dump(), problem.status, headers=headers, media_type=MEDIA_TYPE
+        problem.model_dump(exclude_none=True),
+        problem.status,
+        headers=headers,
+        media_type=MEDIA_TYPE,
     )
 
 
@@ -58,6 +61,7 @@ def problem_of(error: RequestError) -> Problem:
         code=error.code,
         errors=errors,
         retryable=error.retryable,
+        current=error.current,
     )
 
 

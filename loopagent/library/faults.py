@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loopagent.errors import RequestError
 
@@ -21,12 +21,23 @@ class StaleError(RequestError):
 
     Args:
         message: What is wrong and what to do about it.
-        current: The action as it is now; None when it was deleted.
+        current: The action as it is now, also as `row`; None when it was deleted.
     """
 
     def __init__(self, message: str, current: Built | None) -> None:
-        super().__init__("stale", message, status=409)
-        self.current = current
+        shown = None if current is None else _shown(current)
+        super().__init__("stale", message, status=409, current=shown)
+        self.row = current
+
+
+def _shown(row: Built) -> dict[str, Any]:
+    return {
+        "text": row.draft,
+        "hash": row.draft_hash,
+        "files": dict(row.files),
+        "by": row.updated_by,
+        "at": row.updated_at,
+    }
 
 
 def stale(name: str, current: Built | None) -> StaleError:

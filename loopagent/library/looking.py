@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loopagent.errors import RequestError
 from loopagent.library import trying
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from loopagent.library_port import LibraryStore
     from loopagent.trials.action_tests import ActionTestResult
 
+Names: TypeAlias = list[str]
+
 
 class Looking:
     """What can be done with the library without changing it; the arguments are those of `Library`."""
@@ -32,7 +34,7 @@ class Looking:
         self, store: LibraryStore, around: Surroundings, settings: LibrarySettings | None = None
     ) -> None:
         self._store = store
-        self._around = around
+        self.around = around
         self.settings = settings or LibrarySettings()
         self.definitions = Definitions(store, around)
 
@@ -90,23 +92,27 @@ class Looking:
 
     def is_shadowed(self, name: str) -> bool:
         """Whether an action of the project's files has the name by now, and is used instead."""
-        return name in self._around.code()
+        return name in self.around.code()
 
     def secrets(self) -> dict[str, dict[str, Any]]:
         """The secrets that texts may name: whether each is set, and for which hosts; never a value."""
-        known, store = self._around.secrets or {}, self._around.means.secrets
+        known, store = self.around.secrets or {}, self.around.means.secrets
         return {
             name: {"set": store is not None and store.get(name) is not None, "hosts": one.hosts}
             for name, one in sorted(known.items())
         }
 
-    def servers(self) -> Sequence[str]:
+    def servers(self) -> Names:
         """Names of the MCP servers that the operator configured."""
-        return sorted(self._around.means.mcp)
+        return sorted(self.around.means.mcp)
 
-    def agents(self) -> Sequence[str]:
+    def models(self) -> Names:
+        """Models that actions of kind `prompt` may name."""
+        return sorted(self.around.models())
+
+    def agents(self) -> Names:
         """Names of the agents that take actions of the library."""
-        return sorted(name for name, one in self._around.agents().items() if one.accepts_actions)
+        return sorted(name for name, one in self.around.agents().items() if one.accepts_actions)
 
     # ------------------------------------------------------------------ checking and trying
 
@@ -130,7 +136,7 @@ class Looking:
             row = await self._store.built(tenant, name) if name is not None else None
             files = {} if row is None else row.files
         built = await self.definitions.all(tenant)
-        return check_text(text, files, self._around, tenant=tenant, name=name, built=built)
+        return check_text(text, files, self.around, tenant=tenant, name=name, built=built)
 
     async def lint(
         self,
@@ -174,8 +180,8 @@ class Looking:
             RequestError: `invalid_action`, `invalid_params`.
         """
         action, given = await self._usable(tenant, text, files)
-        means = self._around.means_for(tenant, await self.definitions.all(tenant))
-        tried = await trying.call(action, params, self._around, means, given)
+        means = self.around.means_for(tenant, await self.definitions.all(tenant))
+        tried = await trying.call(action, params, self.around, means, given)
         detail = {"hash": text_hash(text, given), "ok": tried.outcome.ok}
         await self._store.put_change(self._change("tested", tenant, action.file.name, by, detail))
         return tried
@@ -189,7 +195,7 @@ class Looking:
             RequestError: `invalid_action`.
         """
         action, given = await self._usable(tenant, text, files)
-        means = self._around.means_for(tenant, await self.definitions.all(tenant))
+        means = self.around.means_for(tenant, await self.definitions.all(tenant))
         return await trying.tests(action.file, means, given)
 
     async def _usable(
@@ -207,5 +213,5 @@ class Looking:
     def _change(
         self, what: ChangeKind, tenant: str, name: str, by: str, detail: Mapping[str, Any]
     ) -> LibraryChange:
-        at = self._around.clock()
+        at = self.around.clock()
         return LibraryChange(f"chg_{token_hex(8)}", tenant, name, what, by, at, dict(detail))

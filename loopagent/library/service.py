@@ -131,7 +131,7 @@ class Library(Looking):
     ) -> Built:
         (text, files), (note, agents, what) = what_is_live, how
         digest, number = text_hash(text, files), row.latest + 1
-        at = self._around.clock()
+        at = self.around.clock()
         version = Version(number, text, digest, by, at, clean_text(note).strip(), dict(files))
         after = replace(row, published=number, published_hash=digest, latest=number, agents=agents)
         detail = {"version": number, "hash": digest, "agents": agents, "note": version.note}
@@ -250,7 +250,7 @@ class Library(Looking):
             raise RequestError("too_many", text, status=409)
 
     def _checked_agents(self, names: Iterable[str]) -> tuple[str, ...]:
-        known, given = self._around.agents(), sorted(set(names))
+        known, given = self.around.agents(), sorted(set(names))
         for name in given:
             if name not in known:
                 text = f"There is no agent {name!r}; known: {', '.join(sorted(known)) or 'none'}."

@@ -43,7 +43,17 @@ BODIES: dict[str, Any] = {
     "/api/v1/requests/{}/answer": {"decision": "approve"},
     "/api/v1/triggers/{}/fire": {},
     "/api/v1/memory/{}": {"note": "Mine now."},
+    "/api/v1/actions/{}": {"text": "Mine now."},
+    "/api/v1/actions/{}/grant": {"agents": []},
+    "/api/v1/actions/{}/rollback": {"version": 1},
 }
+BUILT = f"""
+name: post
+description: Knows {SECRET}.
+effects: read
+egress: {{hosts: [api.example.com]}}
+run: {{kind: http, url: "https://api.example.com/{SECRET}"}}
+"""
 QUERIES = {
     "/compare": "?a={run_id}&b={run_id}",
     "/api/v1/notifications": "?runId={run_id}",
@@ -105,6 +115,8 @@ async def site() -> AsyncIterator[Site]:
         )
         view = await app.wait(started.id)
         [row] = (await app.requests())[0]
+        built = await app.library.save("acme", "post", BUILT, expected_hash=None, by="ann")
+        await app.library.publish("acme", "post", draft_hash=built.draft_hash, by="ann")
         [note] = (await app.memory.list(Viewer("ann", "acme")))[0]
         keys = {
             "stranger": (await app.keys.create("s", tenant="other", scopes=["admin"]))[0],
@@ -116,7 +128,14 @@ async def site() -> AsyncIterator[Site]:
         ids = {"run_id": view.id, "other_id": view.id, "request_id": row.id, "note_id": note.id}
         [notice] = (await app.store.notices())[0]
         ids["notice_id"] = notice.id
-        ids |= {"name": "post", "conversation_id": "c1", "turn": "1", "handle": "A", "call_id": "c"}
+        ids |= {
+            "name": "post",
+            "conversation_id": "c1",
+            "turn": "1",
+            "number": "1",
+            "handle": "A",
+            "call_id": "c",
+        }
         routes = list(walked(api.routes))
         transport = httpx2.ASGITransport(app=api)
         async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
@@ -161,13 +180,15 @@ async def test_what_is_another_tenant_s_is_not_there(site: Site, key: str) -> No
     assert (await site.app.get(site.ids["run_id"])).seq == seq, "nothing happened to the run"
     assert len((await site.app.memory.list(Viewer("ann", "acme")))[0]) == 1
     assert (await site.app.triggers.deliveries("post"))[0] == []
+    built = await site.app.library.get("acme", "post")
+    assert (built.draft, built.published) == (BUILT, 1)
 
 
 async def test_a_scope_that_is_missing_is_said(site: Site) -> None:
     for method, path in guarded(site):
         answer = await site.call(method, path, "writer")
         shown_to_all = method == "GET" and (path == "/openapi.json" or "/agents" in path)
-        if not (shown_to_all or "/actions" in path):
+        if not (shown_to_all or "/actions" in path or "/library" in path):
             assert answer.status_code == 403, (method, path)
 
 
