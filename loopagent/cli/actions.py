@@ -28,7 +28,9 @@ from loopagent.runtime.invoke import Invoker
 from loopagent.trials.action_tests import run_action_tests
 
 
-actions = typer.Typer(help="Actions: list, lint, test, run, import.", no_args_is_help=True)
+actions = typer.Typer(
+    help="Actions: list, lint, test, run, import, publish, export.", no_args_is_help=True
+)
 ProjectDir = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FAILED = 1

@@ -53,7 +53,7 @@ COMMANDS: Final = {
         "Notifications of open requests and ended runs: list, replay, send.",
     ),
     "agents": ("tools:agents", "Agents: lint, prompt."),
-    "actions": ("imports:actions", "Actions: list, lint, test, run, import."),
+    "actions": ("library:actions", "Actions: list, lint, test, run, import, publish, export."),
     "skills": ("skills:skills", "Skills: list, show, review."),
     "schemas": ("tools:schemas", "JSON Schemas of the protocol: write, check."),
     "reply": ("tools:reply", "Replies: check what becomes of a model text."),
