@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 
+from loopagent.core.text import clean_text
+from loopagent.errors import RequestError
 from loopagent.http.access import Who
 from loopagent.http.models import listed
 from loopagent.http.models_library import (
@@ -51,8 +53,10 @@ def whose(
     """The tenant whose library a request is about.
 
     Raises:
-        RequestError: `forbidden` (403), the caller's key is of another tenant.
+        RequestError: `forbidden` (403), the caller's key is of another tenant; `invalid_tenant`.
     """
+    if clean_text(tenant) != tenant:
+        raise RequestError("invalid_tenant", "The tenant has a character that no store can hold.")
     return who.whose(who.user, tenant)[1]
 
 

@@ -55,6 +55,7 @@ class Definitions:
         self._store = store
         self._around = around
         self._made: Recent[FileAction] = Recent()
+        self._kept: Recent[bool] = Recent()
         self._bodies: Recent[dict[str, Any]] = Recent()
 
     async def granted(
@@ -100,21 +101,28 @@ class Definitions:
         return None if made is None else made.spec
 
     async def all(self, tenant: str) -> dict[str, FileAction]:
-        """What is live in a tenant's library and can be used here, by name."""
+        """What is live in a tenant's library and can be used here, by name; nothing is written."""
         live = {one.name: one for one in await self._store.published(tenant)}
-        pinning = _Pinning(self, tenant, live)
+        pinning = _Pinning(self, tenant, live, keep=False)
         found: dict[str, FileAction] = {}
         for name in live:
             try:
-                made = await self.action(tenant, await pinning.digest(name))
+                made = await self.action(tenant, await pinning.digest(name), pinning.bodies)
             except ConfigError:
                 continue
             if made is not None:
                 found[name] = made
         return found
 
-    async def action(self, tenant: str, digest: str) -> FileAction | None:
+    async def action(
+        self, tenant: str, digest: str, bodies: Mapping[str, Any] | None = None
+    ) -> FileAction | None:
         """The action of a definition; None when there is no such definition.
+
+        Args:
+            tenant: Whose it is.
+            digest: Its hash.
+            bodies: Definitions that are known by their hashes, whether or not they are kept.
 
         Raises:
             ConfigError: It cannot be carried out here any more.
@@ -122,13 +130,15 @@ class Definitions:
         known = self._made.get((tenant, digest))
         if known is not None:
             return known
-        text = await self._store.definition(tenant, digest)
-        if text is None:
-            return None
-        body: dict[str, Any] = json.loads(text)
+        body = (bodies or {}).get(digest)
+        if body is None:
+            text = await self._store.definition(tenant, digest)
+            if text is None:
+                return None
+            body = json.loads(text)
         built: dict[str, FileAction] = {}
         for name, used in body["uses"].items():
-            step = await self.action(tenant, used)
+            step = await self.action(tenant, used, bodies)
             if step is not None:
                 built[name] = step
         means = self._around.means_for(tenant, built)
@@ -153,12 +163,11 @@ class Definitions:
         body = {"text": found.text, "files": dict(found.files), "steps": steps}
         return self._bodies.keep(key, body)
 
-    async def put(self, tenant: str, name: str, body: Mapping[str, Any]) -> str:
-        """Keep a definition; gives its hash."""
-        digest = json_hash(body)
-        if (tenant, digest) not in self._made:
-            await self._store.put_definition(tenant, name, digest, canonical_json(body))
-        return digest
+    async def put(self, tenant: str, digest: str, body: Mapping[str, Any]) -> None:
+        """Keep a definition, unless this process did so before."""
+        if (tenant, digest) not in self._kept:
+            await self._store.put_definition(tenant, body["name"], digest, canonical_json(body))
+            self._kept.keep((tenant, digest), True)
 
     @property
     def code(self) -> Callable[[], Mapping[str, Any]]:
@@ -167,11 +176,18 @@ class Definitions:
 
 
 class _Pinning:
-    """Definitions of what is live at one moment."""
+    """Definitions of what is live at one moment; they are kept only where a run is given them."""
 
     def __init__(
-        self, definitions: Definitions, tenant: str, live: Mapping[str, Published]
+        self,
+        definitions: Definitions,
+        tenant: str,
+        live: Mapping[str, Published],
+        *,
+        keep: bool = True,
     ) -> None:
+        self.bodies: dict[str, Any] = {}
+        self._keep = keep
         self.tenant = tenant
         self.live = live
         self._definitions = definitions
@@ -196,8 +212,11 @@ class _Pinning:
                 raise ConfigError(f"{name} calls {step}, which is not published")
             uses[step] = await self.digest(step, (*above, name))
         body = {"name": name, "text": version["text"], "files": version["files"], "uses": uses}
-        self._digests[name] = await self._definitions.put(self.tenant, name, body)
-        return self._digests[name]
+        digest = self._digests[name] = json_hash(body)
+        self.bodies[digest] = body
+        if self._keep:
+            await self._definitions.put(self.tenant, digest, body)
+        return digest
 
 
 def readable(text: str) -> ActionFile:
