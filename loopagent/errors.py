@@ -44,7 +44,7 @@ class RequestError(LoopAgentError):
         status: The HTTP status that says the same.
         errors: One entry a place: `{"pointer": "/payload/x", "detail": "…"}` (RFC 9457 extension).
         retryable: Whether the same request may succeed later.
-        current: What is kept now, as JSON, when the caller changed something older.
+        kept: What is kept now, as JSON, when the caller changed something older.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class RequestError(LoopAgentError):
         status: int = 422,
         errors: list[dict[str, str]] | None = None,
         retryable: bool = False,
-        current: dict[str, Any] | None = None,
+        kept: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.status = status
-        self.current = current
+        self.kept = kept
         self.errors: list[dict[str, str]] = errors or []
         self.retryable = retryable
 

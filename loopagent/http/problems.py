@@ -61,7 +61,7 @@ def problem_of(error: RequestError) -> Problem:
         code=error.code,
         errors=errors,
         retryable=error.retryable,
-        current=error.current,
+        current=error.kept,
     )
 
 

@@ -21,13 +21,13 @@ class StaleError(RequestError):
 
     Args:
         message: What is wrong and what to do about it.
-        current: The action as it is now, also as `row`; None when it was deleted.
+        current: The action as it is now; None when it was deleted.
     """
 
     def __init__(self, message: str, current: Built | None) -> None:
         shown = None if current is None else _shown(current)
-        super().__init__("stale", message, status=409, current=shown)
-        self.row = current
+        super().__init__("stale", message, status=409, kept=shown)
+        self.current = current
 
 
 def _shown(row: Built) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from loopagent.stores import records
 
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from loopagent.core.agent_spec import AgentSpec
@@ -21,7 +20,7 @@ Place = tuple[str, str]
 class MemoryLibrary:
     """The part of a store in memory that keeps the library; see `LibraryStore`."""
 
-    _runs: Mapping[str, Any]
+    _runs: dict[str, Any]
 
     def __init__(self) -> None:
         super().__init__()

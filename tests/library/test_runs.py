@@ -54,7 +54,8 @@ async def answered(app: App, run: str) -> RunView:
 
 
 async def started(app: App, agent: str = "clerk", **more: Any) -> RunView:
-    begun = await app.start(agent, "Write to Ann.", **{"tenant": "acme", **more})
+    given: dict[str, Any] = {"tenant": "acme", **more}
+    begun = await app.start(agent, "Write to Ann.", **given)
     return await app.wait(begun.id, timeout_seconds=PATIENCE_SECONDS)
 
 

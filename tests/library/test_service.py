@@ -35,8 +35,8 @@ async def test_the_second_of_two_who_save_sees_what_the_first_saved() -> None:
         with pytest.raises(StaleError) as refused:
             await library.save("acme", "mail.send", "three", expected_hash=row.draft_hash, by="ann")
         assert refused.value.status == 409
-        assert refused.value.row is not None
-        assert (refused.value.row.draft, refused.value.row.updated_by) == ("two", "bob")
+        assert refused.value.current is not None
+        assert (refused.value.current.draft, refused.value.current.updated_by) == ("two", "bob")
         with pytest.raises(StaleError, match="changed by bob"):
             await library.save("acme", "mail.send", "new", expected_hash=None, by="cat")
 
