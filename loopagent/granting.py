@@ -46,7 +46,7 @@ class Granting:
     def library(self) -> Library:
         """The actions that are built in the page."""
         from loopagent.actions.means import Means  # noqa: PLC0415 - see above
-        from loopagent.library import Library  # noqa: PLC0415
+        from loopagent.library import Library, LibrarySettings  # noqa: PLC0415
         from loopagent.library.surroundings import Surroundings  # noqa: PLC0415
 
         around = Surroundings(
@@ -58,8 +58,9 @@ class Granting:
             ask=self._ask,
             mask=self.redactor.mask,
             clock=self._clock,
+            settings=self._library_settings or LibrarySettings(),
         )
-        return Library(self.store, around, self._library_settings)
+        return Library(self.store, around)
 
     async def offered(self, spec: AgentSpec, tenant: str) -> AgentSpec:
         """The definition of an agent with what the library of a tenant gives it, and those below it."""

@@ -11,7 +11,6 @@ from loopagent.library import trying
 from loopagent.library.definitions import Definitions
 from loopagent.library.faults import unknown, wrong
 from loopagent.library.naming import named
-from loopagent.library.settings import LibrarySettings
 from loopagent.library.texts import Checked, check_text
 from loopagent.library_port import Built, ChangeKind, LibraryChange, Version, text_hash
 
@@ -30,12 +29,10 @@ Names: TypeAlias = list[str]
 class Looking:
     """What can be done with the library without changing it; the arguments are those of `Library`."""
 
-    def __init__(
-        self, store: LibraryStore, around: Surroundings, settings: LibrarySettings | None = None
-    ) -> None:
+    def __init__(self, store: LibraryStore, around: Surroundings) -> None:
         self._store = store
         self.around = around
-        self.settings = settings or LibrarySettings()
+        self.settings = around.settings
         self.definitions = Definitions(store, around)
 
     # ------------------------------------------------------------------ looking

@@ -29,7 +29,6 @@ class Library(Looking):
     Args:
         store: Where they are kept.
         around: What they are checked against and carried out with.
-        settings: How much there may be.
     """
 
     async def save(

@@ -16,5 +16,7 @@ class LibrarySettings(Spec):
     """Size of the OpenAPI documents of one action, all together."""
     max_actions: int = Field(default=1_000, ge=1)
     """Actions of one tenant."""
+    actions: tuple[str, ...] = ()
+    """Actions in Python that pipelines of the library may call, beside those of files."""
     models: tuple[str, ...] = ()
     """Models that actions of kind `prompt` may name, beside those that agents use."""

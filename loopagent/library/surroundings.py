@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from loopagent.actions.build import FileAction
 from loopagent.actions.secrets import Credential, Credentials
 from loopagent.actions.throttle import Throttles
+from loopagent.library.settings import LibrarySettings
 
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class Surroundings:
         ask: Asks a model in a test call.
         mask: Takes known secrets out of a text.
         clock: Seconds since the epoch.
+        settings: How much there may be, and what may be named.
     """
 
     means: Means
@@ -44,6 +47,7 @@ class Surroundings:
     ask: Ask
     mask: Callable[[str], str]
     clock: Callable[[], float]
+    settings: LibrarySettings = field(default_factory=LibrarySettings)
     _throttles: dict[str, Throttles] = field(default_factory=dict[str, Throttles])
 
     @property
@@ -54,6 +58,17 @@ class Surroundings:
             return {}
         return store.known if isinstance(store, Credentials) else None
 
+    def open_code(self) -> dict[str, Action[..., Any]]:
+        """The actions of the process that pipelines of the library may call: low-code ones, and those that are listed.
+
+        Code of the server is the operator's to hand out: it may do things that no tenant should.
+        """
+        return {
+            name: one
+            for name, one in self.code().items()
+            if name in self.settings.actions or _is_low_code(one)
+        }
+
     def means_for(self, tenant: str, built: Mapping[str, Action[..., Any]]) -> Means:
         """What an action of a tenant may use; tenants do not wait for each other.
 
@@ -62,4 +77,8 @@ class Surroundings:
             built: Actions of its library that pipelines may call; those of the process come first.
         """
         throttles = self._throttles.setdefault(tenant, Throttles())
-        return replace(self.means, actions={**built, **self.code()}, throttles=throttles)
+        return replace(self.means, actions={**built, **self.open_code()}, throttles=throttles)
+
+
+def _is_low_code(action: Action[..., Any]) -> bool:
+    return isinstance(action, FileAction) and action.file.run.kind != "python"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from loopagent.actions.build import FileAction, make_action
 from loopagent.actions.checks_secrets import check_known
 from loopagent.actions.complaints import Complaint, did_you_mean
-from loopagent.actions.format import PromptRun
+from loopagent.actions.format import PipelineRun, PromptRun
 from loopagent.actions.reading import Reading, Written, read_action, read_actions
 from loopagent.actions.together import check_together
 from loopagent.egress.policy import matches
@@ -38,7 +38,7 @@ class Checked:
     Attributes:
         complaints: What is wrong or odd, in the order of the text.
         file: What it says; None when it cannot be used.
-        action: What carries calls out; None when it cannot be used here.
+        action: What carries test calls out; None when it cannot be used here. It may not be fit to be published.
     """
 
     def __init__(self) -> None:
@@ -84,18 +84,31 @@ def check_text(
     written, *more = reading.written
     if more:
         written.complaints.add((), "holds several actions; save each under its own name")
-    _check_name(written, name, around)
     built = {known: one for known, one in (built or {}).items() if known != written.name}
-    specs = {known: one.spec for known, one in {**built, **around.code()}.items()}
-    check_together([written, *map(_as_written, _pipelines(built))], specs)
-    if written.action is not None:
-        _check_bounds(written, written.action, around)
-    if written.action is not None and not written.complaints.wrong:
-        checked.file = written.action
-        means = around.means_for(tenant, built)
-        checked.action = _made(written, written.action, means, files)
+    _check_together(written, built, around)
+    action = written.action
+    if action is not None:
+        _check_bounds(written, action, around)
+        if not written.complaints.wrong:
+            checked.file = action
+            checked.action = _made(written, action, around.means_for(tenant, built), files)
+        _check_ready(written, action, around)
+    _check_name(written, name, around)
     checked.complaints += sorted(written.complaints.found)
     return checked
+
+
+def _check_together(
+    written: Written, built: Mapping[str, FileAction], around: Surroundings
+) -> None:
+    code, open_code = around.code(), around.open_code()
+    specs = {known: one.spec for known, one in {**built, **code}.items()}
+    check_together([written, *map(_as_written, _pipelines(built))], specs)
+    run = written.action.run if written.action is not None else None
+    for index, step in enumerate(run.steps if isinstance(run, PipelineRun) else ()):
+        if step.action in code and step.action not in open_code:
+            what = f"{step.action} is code of the server; [library] actions in loopagent.toml would have to list it"
+            written.complaints.add(("run", "steps", index, "action"), what)
 
 
 def _pipelines(built: Mapping[str, FileAction]) -> list[FileAction]:
@@ -127,7 +140,7 @@ def _check_name(written: Written, name: str | None, around: Surroundings) -> Non
 
 
 def _check_bounds(written: Written, action: ActionFile, around: Surroundings) -> None:
-    """What a file may do and the page may not, and what the operator does not allow."""
+    """What a file may do and the page may not: with any of it, not even a test call is made."""
     complain = written.complaints.add
     kind = action.run.kind
     if kind in OF_FILES:
@@ -135,15 +148,19 @@ def _check_bounds(written: Written, action: ActionFile, around: Surroundings) ->
     if action.egress.private_networks is not None:
         what = "which private networks can be reached is said in loopagent.toml; remove it"
         complain(("egress", "privateNetworks"), what)
-    allowed = around.means.egress.hosts
+    if isinstance(action.run, PromptRun) and action.run.model is not None:
+        _check_model(written, action.run.model, around)
+
+
+def _check_ready(written: Written, action: ActionFile, around: Surroundings) -> None:
+    """What has to be put right before it is published; a test call shows it too."""
+    complain, allowed = written.complaints.add, around.means.egress.hosts
     for index, host in enumerate(action.egress.hosts):
         if allowed and not matches(host, allowed):
             what = f"{host} is not among the hosts that loopagent.toml allows"
             complain(("egress", "hosts", index), what)
     if not action.enabled:
         complain(("enabled",), "is disabled; look at all of it, then say `enabled: true`")
-    if isinstance(action.run, PromptRun) and action.run.model is not None:
-        _check_model(written, action.run.model, around)
     _check_secrets(written, action, around)
 
 
