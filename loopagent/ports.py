@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from loopagent.artifact_port import ArtifactStore
 from loopagent.conversation_port import ConversationStore
 from loopagent.core.dialect_writer import Dialect
 from loopagent.core.events import Event
@@ -242,6 +243,7 @@ class RememberedAnswer:
 
 
 class Store(
+    ArtifactStore,
     ConversationStore,
     DispatchStore,
     Durability,

@@ -13,6 +13,7 @@ from loopagent.tree import tree, view
 
 
 if TYPE_CHECKING:
+    from loopagent.artifact_port import ArtifactFilter, ArtifactRow
     from loopagent.ports import RequestRow, RunRow, Store
     from loopagent.runtime.bus import Bus
     from loopagent.runtime.engine import Engine
@@ -126,6 +127,12 @@ class Reading:
             cursor=cursor,
             limit=limit,
         )
+
+    async def artifacts(
+        self, wanted: ArtifactFilter, *, cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[ArtifactRow], str | None]:
+        """A page of what runs know of stored texts and files, newest first, and the next cursor."""
+        return await self.store.artifacts(wanted, cursor=cursor, limit=limit)
 
     async def requests(
         self,

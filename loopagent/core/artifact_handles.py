@@ -43,6 +43,9 @@ def handle_of(tx: Tx, stored: Mapping[str, Any]) -> str:
         call_id=str(stored.get("callId", "")),
         chars=made.chars,
         media_type=media_type or None,
+        kind=made.kind,
+        name=name or None,
+        version=made.version if name else None,
     )
     tx.fact(fact)
     return made.handle

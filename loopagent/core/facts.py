@@ -366,6 +366,12 @@ class ArtifactCreated(FactData):
     """Length as text; of an image or file, its size in bytes."""
     media_type: str | None = None
     """Of an image or file."""
+    kind: str | None = None
+    """Which tools fit it."""
+    name: str | None = None
+    """Its name, if it has one."""
+    version: int | None = None
+    """Which one of that name."""
 
 
 class CommandIssued(FactData):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from loopagent.core.state import Message
 from loopagent.durability_port import Durability
-from loopagent.ports import LogEntry, RequestRow, RunRow, Snapshot, StoredArtifact
+from loopagent.ports import LogEntry, RequestRow, RunRow, Snapshot
 from loopagent.stores import records
 from loopagent.stores.memory_answers import MemoryAnswers
+from loopagent.stores.memory_artifacts import MemoryArtifacts, check_contents
 from loopagent.stores.memory_conversations import MemoryConversations
 from loopagent.stores.memory_dispatch import MemoryDispatch
 from loopagent.stores.memory_keys import MemoryKeys
@@ -50,7 +50,6 @@ class _Run:
     timeline: list[tuple[LogEntry, _Run]] = field(
         default_factory=list["tuple[LogEntry, _Run]"], repr=False
     )
-    artifacts: dict[str, StoredArtifact] = field(default_factory=dict[str, StoredArtifact])
     due: float | None = None
     owner: str | None = None
     leased_until: float = 0.0
@@ -65,6 +64,7 @@ class _Request:
 
 
 class MemoryStore(
+    MemoryArtifacts,
     MemoryDispatch,
     MemoryKeys,
     MemoryLibrary,
@@ -104,14 +104,13 @@ class MemoryStore(
         root_id = records.root_of(state)
         root = None if root_id == state.id else self._get(root_id)
         about = records.plain(metadata or {})
-        for one in commit.artifacts:
-            records.check_artifact(one, hashlib.sha256(one.content).hexdigest())
+        check_contents(commit.artifacts)
         self._talks.enter(commit)
         run = _Run(self._next_key(), state, records.title(commit), commit.at, about)
         run.root = root or run
         self._take_over(run, commit.history)
         first_seq = self._append(run, commit, records.request_changes(commit.facts))
-        run.artifacts.update({one.artifact_id: one for one in commit.artifacts})
+        self._keep_artifacts(commit)
         self._runs[state.id] = run
         return first_seq
 
@@ -145,6 +144,7 @@ class MemoryStore(
         run.messages.extend(commit.messages)
         self._talks.add(commit)
         self._announce(commit)
+        self._know_artifacts(commit)
         for change in changes:
             self._change_request(run, change, commit.at)
         return first_seq
@@ -209,6 +209,7 @@ class MemoryStore(
         }
         self._talks.forget_runs(ids)
         self._unannounce(ids)
+        self._forget_artifacts(ids)
         return bool(ids)
 
     def _ended_tree(self, run_id: str) -> list[_Run]:
@@ -357,18 +358,6 @@ class MemoryStore(
 
     def _heads(self) -> set[str]:
         return self._talks.heads()
-
-    # ------------------------------------------------------------------ artifacts
-
-    async def put_artifact(self, run_id: str, artifact: StoredArtifact) -> None:
-        """Keep a text for a run; see `Store.put_artifact`."""
-        records.check_artifact(artifact, hashlib.sha256(artifact.content).hexdigest())
-        self._get(run_id).artifacts.setdefault(artifact.artifact_id, artifact)
-
-    async def artifact(self, run_id: str, artifact_id: str) -> StoredArtifact | None:
-        """A text of this run; see `Store.artifact`."""
-        run = self._runs.get(run_id)
-        return None if run is None else run.artifacts.get(artifact_id)
 
     # ------------------------------------------------------------------ inside
 

@@ -14,11 +14,13 @@ from loopagent.core.state_bytes import dump_outcomes, dump_state
 from loopagent.errors import CorruptError
 from loopagent.notifications.outbox import notices_of
 from loopagent.stores import records
+from loopagent.stores.artifact_rows import artifact_rows
 
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from loopagent.artifact_port import ArtifactRow
     from loopagent.core.conversation import Role
     from loopagent.core.state import RunState
     from loopagent.notification_port import Notice
@@ -41,6 +43,8 @@ class Row:
     """What goes into the run's conversation."""
     notices: Sequence[Notice] = ()
     """Who is to be told of it."""
+    artifacts: Sequence[ArtifactRow] = ()
+    """What the run gets to know."""
     history: Sequence[tuple[int, int, bytes]] = ()
     """Log entries of another run that a forked one begins with: first event, first message, body."""
 
@@ -64,7 +68,9 @@ def prepare(commit: Commit, *, passing: bool = False) -> Row:
         raise records.not_json(f"a value of run {commit.state.id!r}", error) from error
     said = newly_said(commit.state, commit.facts, commit.messages)
     changes, notices = records.request_changes(commit.facts), notices_of(commit)
-    return Row(commit, state, body, changes, spilled=spilled, said=said, notices=notices)
+    row = Row(commit, state, body, changes, spilled=spilled, said=said, notices=notices)
+    known = artifact_rows(commit)
+    return replace(row, artifacts=known) if known else row
 
 
 def prepare_new(commit: Commit, metadata: dict[str, Any] | None) -> Row:

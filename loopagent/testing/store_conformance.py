@@ -24,6 +24,7 @@ from loopagent.core.effects import AskHuman
 from loopagent.errors import RequestError, StoreError
 from loopagent.ports import RememberedAnswer, RequestRow, RunRow, Store, StoredArtifact
 from loopagent.testing import (
+    artifact_checks,
     conversation_checks,
     dispatch_checks,
     fork_checks,
@@ -341,6 +342,7 @@ CHECKS: list[Check] = [
         vars(trigger_checks),
         vars(notice_checks),
         vars(fork_checks),
+        vars(artifact_checks),
     )
     for name, check in module.items()
     if name.startswith("check_")

@@ -101,6 +101,12 @@ export interface ArtifactCreated {
   chars: number;
   /** Of an image or file. */
   mediaType?: string | null;
+  /** Which tools fit it. */
+  kind?: string | null;
+  /** Its name, if it has one. */
+  name?: string | null;
+  /** Which one of that name. */
+  version?: number | null;
 }
 
 /** The model looked into an artifact. */

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from loopagent.stores import records, written
 from loopagent.stores.postgres import reads, tables, writes
 from loopagent.stores.postgres.address import Address, parse
+from loopagent.stores.postgres.artifacts import PostgresArtifacts
 from loopagent.stores.postgres.connections import Connections
 from loopagent.stores.postgres.dispatch_methods import PostgresDispatch
 from loopagent.stores.postgres.keys import PostgresKeys
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 
 class PostgresStore(
+    PostgresArtifacts,
     PostgresDispatch,
     PostgresConversations,
     PostgresRetention,

@@ -8,7 +8,7 @@ from asyncpg import UniqueViolationError
 from pydantic_core import to_json
 
 from loopagent.stores import records
-from loopagent.stores.postgres import conversations, notices
+from loopagent.stores.postgres import artifacts, conversations, notices
 from loopagent.stores.postgres.statements import Statement
 
 
@@ -111,6 +111,8 @@ def _append(made: Statement, row: Row, facts: str) -> None:
         _spill(made, row)
     if row.said:
         conversations.add(made, row.said, row.commit.at)
+    if row.artifacts:
+        artifacts.add(made, row.commit.state.tenant, row.artifacts)
     if row.notices:
         notices.add(made, row.notices)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from loopagent.stores import records
-from loopagent.stores.sqlite import conversations, notices, writes
+from loopagent.stores.sqlite import artifacts, conversations, notices, writes
 
 
 GIVEN_BACK_PAGES = 5000
@@ -88,4 +88,5 @@ def _delete_one(connection: sqlite3.Connection, key: int) -> None:
     connection.execute("DELETE FROM said WHERE run = ?", (key,))
     _delete_log(connection, key)
     notices.forget_run(connection, key)
+    artifacts.forget_run(connection, key)
     connection.execute("DELETE FROM run WHERE key = ?", (key,))

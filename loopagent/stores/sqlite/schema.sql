@@ -109,6 +109,25 @@ CREATE TABLE artifact (
 ) WITHOUT ROWID;
 CREATE INDEX artifact_content ON artifact (content);
 
+-- What a run knows of an artifact; `folded` is its name without case.
+CREATE TABLE artifact_entry (
+  key INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL,
+  tenant TEXT NOT NULL,
+  folded TEXT NOT NULL,
+  handle TEXT NOT NULL,
+  artifact_id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  media_type TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  turn INTEGER NOT NULL,
+  call_id TEXT NOT NULL,
+  created_at REAL NOT NULL
+);
+CREATE INDEX artifact_entry_run ON artifact_entry (run);
+
 CREATE TABLE answer (
   key INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from loopagent.errors import ConfigError
 from loopagent.stores import records, written
 from loopagent.stores.sqlite import conversations, reads, removal, writes
+from loopagent.stores.sqlite.artifacts import SqliteArtifacts
 from loopagent.stores.sqlite.dispatch_methods import SqliteDispatch
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
 from loopagent.stores.sqlite.keys import SqliteKeys
@@ -45,7 +46,13 @@ MAX_HOLD_SECONDS = 1.0
 
 
 class SqliteStore(
-    SqliteDispatch, SqliteKeys, SqliteLibrary, SqliteNotes, SqliteNotices, SqliteTriggers
+    SqliteArtifacts,
+    SqliteDispatch,
+    SqliteKeys,
+    SqliteLibrary,
+    SqliteNotes,
+    SqliteNotices,
+    SqliteTriggers,
 ):
     """Keeps runs in a SQLite file that several processes may share.
 

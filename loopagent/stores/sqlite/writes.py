@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from loopagent.errors import StoreError
 from loopagent.stores import records
-from loopagent.stores.sqlite import conversations, notices
+from loopagent.stores.sqlite import artifacts, conversations, notices
 
 
 if TYPE_CHECKING:
@@ -154,6 +154,8 @@ def _append(connection: sqlite3.Connection, key: int, first_seq: int, row: Row) 
         _spill(connection, key, row)
     if row.said:
         conversations.add(connection, key, row.said, row.commit.at)
+    if row.artifacts:
+        artifacts.add(connection, key, row.commit.state.tenant, row.artifacts)
     if row.notices:
         notices.put(connection, row.notices)
 

@@ -115,6 +115,26 @@ CREATE TABLE artifact (
 );
 CREATE INDEX artifact_hash ON artifact (hash);
 
+-- What a run knows of an artifact; `folded` is its name without case.
+CREATE TABLE artifact_entry (
+  key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  run bigint NOT NULL REFERENCES run,
+  tenant text NOT NULL,
+  folded text NOT NULL,
+  handle text NOT NULL,
+  artifact_id text NOT NULL,
+  name text NOT NULL,
+  kind text NOT NULL,
+  version integer NOT NULL,
+  media_type text NOT NULL,
+  size bigint NOT NULL,
+  turn integer NOT NULL,
+  call_id text NOT NULL,
+  created_at double precision NOT NULL
+);
+CREATE INDEX artifact_entry_run ON artifact_entry (run);
+CREATE INDEX artifact_entry_tenant ON artifact_entry (tenant, key);
+
 CREATE TABLE answer (
   name text PRIMARY KEY,
   at double precision NOT NULL,
