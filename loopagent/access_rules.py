@@ -52,6 +52,9 @@ _READING: Final = f"""
 {V1}/runs/{{run}}/turns/{{turn}}
 {V1}/runs/{{run}}/artifacts
 {V1}/runs/{{run}}/artifacts/{{handle}}
+{V1}/runs/{{run}}/artifacts/{{handle}}/look
+{V1}/runs/{{run}}/artifacts/{{handle}}/changes/{{before}}
+{V1}/artifacts
 {V1}/runs/{{run}}/client-tools
 {V1}/runs/{{run}}/compare/{{other}}
 {V1}/requests
@@ -74,6 +77,8 @@ _READING: Final = f"""
 /runs/{{run}}/turns/{{turn}}
 /runs/{{run}}/explain
 /runs/{{run}}/log
+/runs/{{run}}/artifacts/{{handle}}
+/artifacts
 /compare
 /memory
 """

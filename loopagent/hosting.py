@@ -36,6 +36,7 @@ from loopagent.runtime.dispatch import Dispatcher
 from loopagent.runtime.engine import Engine
 from loopagent.runtime.invoke import Invoker
 from loopagent.runtime.leases import LEASE_SECONDS, Leases, owner_name
+from loopagent.runtime.looking import Looker
 from loopagent.runtime.perform import Performer
 from loopagent.runtime.retention import Retention, keep_away
 from loopagent.runtime.similar import Embedder, Similar
@@ -244,6 +245,11 @@ class Hosting(Controlling, Granting):
     def memory(self) -> Memory:
         """The notes that agents keep."""
         return Memory(self.store, self.redactor.mask, self._clock)
+
+    @property
+    def looker(self) -> Looker:
+        """Looks into artifacts."""
+        return self._performer.looker
 
     @property
     def keys(self) -> Keys:

@@ -104,9 +104,16 @@ def look(source: Source, tool: str, params: Mapping[str, Any]) -> Outcome:
     model, function = found
     given = {key: one for key, one in params.items() if one is not None}
     try:
-        return Outcome.done(function(source, model.model_validate(given)))
+        wanted = model.model_validate(given)
     except ValidationError as error:
         return Outcome.failed("bad_params", _told(error, given))
+    return attempt(lambda: function(source, wanted))
+
+
+def attempt(call: Callable[[], Any]) -> Outcome:
+    """What a look brings, or why it cannot be had."""
+    try:
+        return Outcome.done(call())
     except OutOfTimeError as error:
         return Outcome.failed("timeout", str(error))
     except ToolError as error:

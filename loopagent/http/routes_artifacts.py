@@ -1,24 +1,33 @@
-"""Artifacts of a run: listed, and handed out as the bytes they are."""
+"""Artifacts of runs: listed, looked into, and handed out as the bytes they are."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any, Literal, cast
 from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Request, Response
-from pydantic import Field
+from fastapi import APIRouter, Path, Query, Request, Response
 
+from loopagent.artifact_port import ArtifactFilter
 from loopagent.callers import check_run
 from loopagent.core.state import Artifact
 from loopagent.errors import RequestError
 from loopagent.giving import give_files
 from loopagent.http.access import Who
+from loopagent.http.artifact_models import (
+    ArtifactList,
+    ArtifactPage,
+    Look,
+    TextChanges,
+    artifact_entry,
+    artifact_view,
+)
 from loopagent.http.attachment_models import NewFiles
-from loopagent.http.body import View
 from loopagent.http.problems import responses
 from loopagent.http.routes_runs import Host, Key, RunId
 from loopagent.http.uploads import UploadRoute, form, uploaded
+from loopagent.viewing import changes_of, look_into
 
 
 router = APIRouter(tags=["artifacts"])
@@ -26,37 +35,18 @@ giving = APIRouter(tags=["artifacts"], route_class=UploadRoute)
 Handle = Annotated[
     str, Path(max_length=100, description="Letters, such as A, or SHA-256 of the content.")
 ]
+ArtifactKind = Literal["text", "json", "csv", "tables", "pdf", "docx", "xlsx", "image", "binary"]
+MAX_SIZE = 10**15
+Size = Annotated[
+    int | None,
+    Query(alias="minSize", ge=0, le=MAX_SIZE, description="Bytes of a file, characters of a text."),
+]
 SAFE = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "Cache-Control": "private, no-store",
 }
 """Files come from models, actions and people: a browser must store them, never show or run them."""
-
-
-class ArtifactView(View):
-    """A stored text or file of a run."""
-
-    handle: str
-    """The letters by which the model knows it."""
-    artifact_id: str
-    """SHA-256 of its content."""
-    name: str
-    """File name; empty for a result."""
-    version: int = Field(ge=1)
-    """Which one of its name."""
-    kind: str
-    """Which tools fit it: `text`, `json`, `csv`, `tables`, `pdf`, `docx`, `xlsx`, `image`, `binary`."""
-    media_type: str
-    """Its type; empty for a result."""
-    size: int = Field(ge=0)
-    """Bytes of a file, characters of a result."""
-
-
-class ArtifactList(View):
-    """The artifacts of a run."""
-
-    artifacts: list[ArtifactView]
 
 
 @router.get("/runs/{run_id}/artifacts", responses=responses(401, 404, 422, 503))
@@ -84,19 +74,57 @@ async def add_artifacts(
 
 
 def _listed(artifacts: Iterable[Artifact]) -> ArtifactList:
-    listed = [
-        ArtifactView(
-            handle=one.handle,
-            artifact_id=one.artifact_id,
-            name=one.name,
-            version=one.version,
-            kind=one.kind,
-            media_type=one.media_type,
-            size=one.chars,
-        )
-        for one in artifacts
-    ]
-    return ArtifactList(artifacts=listed)
+    return ArtifactList(artifacts=[artifact_view(one) for one in artifacts])
+
+
+@router.get("/artifacts", responses=responses(400, 401, 422, 503))
+async def find_artifacts(
+    app: Host,
+    who: Who,
+    *,
+    run_id: Annotated[str | None, Query(alias="runId", max_length=200)] = None,
+    kind: Annotated[ArtifactKind | None, Query(description="Which tools fit it.")] = None,
+    name: Annotated[
+        str | None, Query(max_length=200, description="Part of a file name, whatever the case.")
+    ] = None,
+    min_size: Size = None,
+    max_size: Annotated[int | None, Query(alias="maxSize", ge=0, le=MAX_SIZE)] = None,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> ArtifactPage:
+    """List the stored results and files of all runs, newest first."""
+    wanted = ArtifactFilter(who.tenant, run_id, kind, name, min_size, max_size)
+    rows, following = await app.artifacts(wanted, cursor=cursor, limit=limit)
+    return ArtifactPage(artifacts=[artifact_entry(one) for one in rows], next_cursor=following)
+
+
+@router.get("/runs/{run_id}/artifacts/{handle}/look", responses=responses(400, 401, 404, 422, 503))
+async def look(
+    app: Host,
+    run_id: RunId,
+    handle: Handle,
+    tool: Annotated[str, Query(max_length=100, description="Such as `get_lines`.")],
+    params: Annotated[
+        str, Query(max_length=10_000, description="Its parameters, a JSON object.")
+    ] = "{}",
+) -> Look:
+    """Look into an artifact with one of the tools that a model has for its kind; large ones come in pages."""
+    try:
+        given = json.loads(params)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        raise RequestError("bad_params", "`params` must be a JSON object.", status=422)
+    result = await look_into(app, run_id, handle, tool, cast("dict[str, Any]", given))
+    return Look(tool=tool, result=result)
+
+
+@router.get(
+    "/runs/{run_id}/artifacts/{handle}/changes/{before}", responses=responses(401, 404, 422, 503)
+)
+async def show_changes(app: Host, run_id: RunId, handle: Handle, before: Handle) -> TextChanges:
+    """Compare a text with another one of the run, such as its version before."""
+    return TextChanges.model_validate(await changes_of(app, run_id, before, handle))
 
 
 @router.get(

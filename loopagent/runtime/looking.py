@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ from loopagent.runtime.threads import BusyError, Threads
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loopagent.core.agent_spec import Limits
     from loopagent.core.effects import ReadArtifact
     from loopagent.ports import Store
@@ -27,8 +30,17 @@ GRACE_SECONDS = 1.0
 """How long a look that was told to stop may still take."""
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An artifact as far as looking into it needs to know it."""
+
+    artifact_id: str
+    kind: str
+    name: str
+
+
 class Looker:
-    """Performs `ReadArtifact` for all runs of a process."""
+    """Performs `ReadArtifact` for all runs of a process, and looks for people."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -36,22 +48,32 @@ class Looker:
 
     async def read(self, run_id: str, effect: ReadArtifact, limits: Limits) -> Outcome:
         """Fetch the artifact, which must be the run's own, and use the tool on it."""
-        stored = await self._store.artifact(run_id, effect.artifact_id)
-        if stored is None:
+        known = Known(effect.artifact_id, effect.artifact_kind, effect.name)
+        source = await self.source(run_id, known, limits)
+        if source is None:
             return Outcome.failed("no_artifact", f"{effect.handle} is not kept any more.")
-        seconds = limits.max_artifact_seconds
-        source = Source(
+        call = partial(look, source, effect.tool, effect.params)
+        return await self.bounded(call, limits.max_artifact_seconds)
+
+    async def source(self, run_id: str, known: Known, limits: Limits) -> Source | None:
+        """What tools read; the time for it begins now. None when it is not kept any more."""
+        stored = await self._store.artifact(run_id, known.artifact_id)
+        if stored is None:
+            return None
+        return Source(
             stored.content,
-            kind=effect.artifact_kind,
-            name=effect.name,
+            kind=known.kind,
+            name=known.name,
             max_chars=limits.max_artifact_result_chars,
             max_bytes=limits.max_artifact_unpacked_bytes,
-            ends_at=monotonic() + seconds,
+            ends_at=monotonic() + limits.max_artifact_seconds,
         )
+
+    async def bounded(self, call: Callable[[], Outcome], seconds: float) -> Outcome:
+        """Look in a thread, for no longer than this."""
         if self._threads is None:
             self._threads = Threads(MAX_THREADS, MAX_STUCK)
         loop_ends_at = asyncio.get_running_loop().time() + seconds + GRACE_SECONDS
-        call = partial(look, source, effect.tool, effect.params)
         try:
             work = await self._threads.start(call, ends_at=loop_ends_at)
         except BusyError as error:

@@ -85,7 +85,7 @@ class Performer:
         similar: Similar | None = None,
     ) -> None:
         self._store = store
-        self._looker = Looker(store)
+        self.looker = Looker(store)
         self._bus = bus
         self._invoker = invoker
         self._template = template
@@ -305,7 +305,7 @@ class Performer:
 
     async def _read_artifact(self, live: Live, effect: ReadArtifact, report: Report) -> Outcome:
         del report
-        return await self._looker.read(live.run_id, effect, live.state.spec.limits)
+        return await self.looker.read(live.run_id, effect, live.state.spec.limits)
 
     async def _read_conversation(
         self, live: Live, effect: ReadConversation, report: Report
