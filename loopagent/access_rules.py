@@ -50,6 +50,7 @@ _READING: Final = f"""
 {V1}/runs/{{run}}/events
 {V1}/runs/{{run}}/stream
 {V1}/runs/{{run}}/turns/{{turn}}
+{V1}/runs/{{run}}/messages
 {V1}/runs/{{run}}/artifacts
 {V1}/runs/{{run}}/artifacts/{{handle}}
 {V1}/runs/{{run}}/artifacts/{{handle}}/look
@@ -77,6 +78,7 @@ _READING: Final = f"""
 /runs/{{run}}/turns/{{turn}}
 /runs/{{run}}/explain
 /runs/{{run}}/log
+/runs/{{run}}/messages
 /runs/{{run}}/artifacts/{{handle}}
 /artifacts
 /compare

@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.child_payload import differences
-from loopagent.core.patch import apply_patch
 from loopagent.core.text import read_text
+from loopagent.runtime.course import course_of, told
 from loopagent.runtime.fold import beginning
-from loopagent.runtime.turn import REPLIES
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from loopagent.core.facts import Fact
     from loopagent.core.state import RunState
     from loopagent.ports import LogEntry
+    from loopagent.runtime.course import Turn, Work
 
 Json = dict[str, Any]
-CALLS: Final = ("action.completed", "action.rejected", "client_tool.completed")
-"""Events that say how a call ended; what is called is under `action` or `tool`."""
-
-
-@dataclass
-class Turn:
-    """One turn of a run: its decision, what it did, and what the payload was afterwards."""
-
-    turn: int
-    reply: str = ""
-    """`accepted`, `rejected` or `truncated`; empty while none came."""
-    type: str = ""
-    """What an accepted reply asked for."""
-    message: str = ""
-    step: Any = None
-    """The `nextStep` of the reply as it came."""
-    calls: list[Json] = field(default_factory=list[Json])
-    """`{name, ok}` of each call that ended, in the order of their keys."""
-    patch: list[Json] = field(default_factory=list[Json])
-    usage: Json = field(default_factory=dict[str, Any])
-    outcome: str = ""
-    """How the turn ended; empty while it goes on."""
-    payload: Any = None
-
-    def public(self) -> Json:
-        """The same as JSON, without the payload: a patch says enough."""
-        return {name: value for name, value in self.__dict__.items() if name != "payload"}
+CALLS: Final = ("action", "client_tool")
+"""Kinds of work that are calls."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +49,14 @@ class Side:
 
 
 ASPECTS: Final[dict[str, Callable[[Turn], Any]]] = {
-    "decision": lambda one: (one.reply, one.type, one.message, one.step),
-    "calls": lambda one: one.calls,
+    "decision": lambda one: (one.reply, one.type, one.message, _step(one.raw)),
+    "calls": lambda one: _calls(one),  # noqa: PLW0108 - defined below
     "payload": lambda one: one.payload,
     "usage": lambda one: one.usage,
     "outcome": lambda one: one.outcome,
 }
 """In what turns can differ."""
+SHOWN: Final = ("reply", "type", "message", "patch", "usage", "outcome")
 
 
 def side(state: RunState, entries: Sequence[LogEntry]) -> Side:
@@ -91,36 +66,14 @@ def side(state: RunState, entries: Sequence[LogEntry]) -> Side:
         state: The run.
         entries: Its log.
     """
-    turns: dict[int, Turn] = {}
     payload = beginning(state, entries).payload
-    current = Turn(0, payload=payload)
-    for fact in (one for entry in entries for one in entry.facts):
-        if fact.type == "turn.started":
-            number = fact.turn or 0
-            current = turns[number] = Turn(number, payload=current.payload)
-        elif fact.type == "run.forked":  # what follows belongs to no turn of the other run
-            current = Turn(0, payload=current.payload)
-        elif fact.type == "payload.changed":
-            current.payload = apply_patch(current.payload, fact.data["patch"])
-            current.patch += fact.data["patch"]
-        else:
-            _take(current, fact)
-    for one in turns.values():
-        one.calls = [call for _, call in sorted(_keyed(one.calls))]
-    return Side(state, list(turns.values()))
+    return Side(state, course_of(told(entries, state.id), state.id, payload).turns)
 
 
-def _take(turn: Turn, fact: Fact) -> None:
-    data = fact.data
-    if fact.type in REPLIES:
-        turn.reply, turn.type = REPLIES[fact.type], str(data.get("type", ""))
-        turn.message, turn.usage = str(data.get("message", "")), dict(data.get("usage", {}))
-        turn.step = _step(str(data.get("raw", "")))
-    elif fact.type in CALLS:
-        name = data.get("action") or data.get("tool")
-        turn.calls.append({"name": name, "ok": data.get("ok", False), "key": fact.path or ""})
-    elif fact.type == "turn.ended":
-        turn.outcome = str(data["outcome"])
+def _public(turn: Turn) -> Json:
+    """A turn as JSON, without the payload: a patch says enough."""
+    shown = {name: getattr(turn, name) for name in SHOWN}
+    return {"turn": turn.number, **shown, "step": _step(turn.raw), "calls": _calls(turn)}
 
 
 def _step(raw: str) -> Any:
@@ -129,12 +82,15 @@ def _step(raw: str) -> Any:
     return value.get("nextStep") if isinstance(value, dict) else raw
 
 
-def _keyed(calls: list[Json]) -> Iterator[tuple[list[tuple[bool, int, str]], Json]]:
-    """Calls by their place in the turn, so that it makes no difference which ended first."""
-    for one in calls:
-        parts = one.pop("key").split("/")
-        place = [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
-        yield place, one
+def _calls(turn: Turn) -> list[Json]:
+    """`{name, ok}` of each call that ended, by its place, so that it makes no difference which ended first."""
+    ended = [one for one in turn.work if one.kind in CALLS and one.ended_at is not None]
+    return [{"name": one.name, "ok": bool(one.ok)} for one in sorted(ended, key=_place)]
+
+
+def _place(work: Work) -> list[tuple[bool, int, str]]:
+    parts = work.path.split("/")
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
 
 
 def compare(a: Side, b: Side) -> Json:
@@ -151,11 +107,11 @@ def compare(a: Side, b: Side) -> Json:
         known = one or other
         turns.append(
             {
-                "turn": known.turn if known else 0,
+                "turn": known.number if known else 0,
                 "same": not differs,
                 "differs": differs,
-                "a": None if one is None else one.public(),
-                "b": None if other is None else other.public(),
+                "a": None if one is None else _public(one),
+                "b": None if other is None else _public(other),
             }
         )
     first = next((at for at, one in enumerate(turns) if not one["same"]), len(turns))

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from loopagent.core.advance import advance
 from loopagent.core.events import Event, Forked, Settled
+from loopagent.core.marks import marks
 from loopagent.core.prompt import volatile_message
 from loopagent.errors import RequestError
 from loopagent.ports import ChatMessage
+from loopagent.runtime.course import course_of, told
 from loopagent.runtime.fold import beginning
-from loopagent.runtime.view import ChatView
+from loopagent.runtime.turn_details import changes, operations, placed
+from loopagent.runtime.view import ChatView, Shown
 
 
 if TYPE_CHECKING:
@@ -21,13 +24,7 @@ if TYPE_CHECKING:
     from loopagent.core.outcome import Outcome
     from loopagent.core.state import RunState
     from loopagent.ports import LogEntry, Store
-
-
-REPLIES = {
-    "reply.received": "accepted",
-    "reply.rejected": "rejected",
-    "reply.truncated": "truncated",
-}
+    from loopagent.runtime.course import Turn
 
 
 @dataclass
@@ -56,19 +53,40 @@ class TurnRecord:
     model: str = ""
     duration_ms: float = 0.0
     error: dict[str, Any] | None = None
+    shown: list[Shown] = field(default_factory=list[Shown])
+    """Of each message but the last: which one of the transcript it is."""
+    told: Turn | None = None
+    """What the events tell of it."""
+    settled: dict[str, Outcome] = field(default_factory=dict[str, "Outcome"])
+    """How its effects ended, by their ids."""
 
     def public(self) -> dict[str, Any]:
         """The same as camelCase JSON."""
-        messages = [{"role": one.role, "text": one.text} for one in self.messages]
         prompt = {
             "system": self.system,
-            "messages": messages,
+            "messages": self._messages(),
             "sha256": self.sha256,
             "exact": self.exact,
         }
         rest = {"type": self.type, "outcome": self.outcome, "durationMs": self.duration_ms}
-        names = "turn raw reply warnings problems patch usage model error".split()  # noqa: SIM905
-        return {**{name: getattr(self, name) for name in names}, **rest, "prompt": prompt}
+        names = "turn raw reply warnings patch usage model error".split()  # noqa: SIM905
+        plain = {name: getattr(self, name) for name in names}
+        return {**plain, **rest, "prompt": prompt, **self._details()}
+
+    def _messages(self) -> list[dict[str, Any]]:
+        """The messages, each with what it is; the last one tells of the state as it is then."""
+        known = [{"kind": one.kind, "number": one.number, "turn": one.turn} for one in self.shown]
+        known.append({"kind": "state", "number": None, "turn": self.turn})
+        pairs = zip(self.messages, known, strict=False)
+        return [{"role": one.role, "text": one.text, **about} for one, about in pairs]
+
+    def _details(self) -> dict[str, Any]:
+        return {
+            "problems": placed(self.raw, self.problems),
+            "marks": [one.public() for one in marks(self.raw)],
+            "changes": changes(self.told),
+            "operations": operations(self.turn, self.raw, self.settled),
+        }
 
 
 async def turn_record(
@@ -93,7 +111,7 @@ async def turn_record(
         raise RequestError("unknown_turn", message, status=404)
     entries = await store.log(run_id)
     record = TurnRecord(turn)
-    _read_facts(record, entries)
+    _tell(record, snapshot.state, entries)
     fingerprint = _replay(record, snapshot.state, entries, system)
     record.exact = bool(record.sha256) and record.sha256 == fingerprint
     return record
@@ -136,7 +154,7 @@ def _render(
 ) -> str:
     last = ChatMessage("user", volatile_message(state))
     record.system = system(state.spec)
-    record.messages = [*view.chat, last]
+    record.messages, record.shown = [*view.chat, last], list(view.shown)
     return str(view.fingerprint(record.system, last)["sha256"])
 
 
@@ -150,16 +168,13 @@ def _read_outcome(record: TurnRecord, outcome: Outcome) -> None:
         record.error = {"code": outcome.error.code, "message": outcome.error.message}
 
 
-def _read_facts(record: TurnRecord, entries: Sequence[LogEntry]) -> None:
-    for fact in (one for entry in entries for one in entry.facts if one.turn == record.turn):
-        data = fact.data
-        if fact.type in REPLIES:
-            record.reply = REPLIES[fact.type]
-            record.type = str(data.get("type", ""))
-            record.usage = dict(data.get("usage") or {})
-            record.warnings = list(data.get("warnings") or ())
-            record.problems = list(data.get("problems") or ())
-        elif fact.type == "payload.changed":
-            record.patch += data.get("patch") or ()
-        elif fact.type == "turn.ended":
-            record.outcome = str(data["outcome"])
+def _tell(record: TurnRecord, now: RunState, entries: Sequence[LogEntry]) -> None:
+    """Read what the log tells of the turn."""
+    course = course_of(told(entries, now.id), now.id, beginning(now, entries).payload)
+    record.told = next((one for one in course.turns if one.number == record.turn), None)
+    if record.told is not None:
+        for name in ("reply", "type", "usage", "warnings", "problems", "patch", "outcome"):
+            setattr(record, name, getattr(record.told, name))
+    for event in (one for entry in entries for one in entry.events):
+        if isinstance(event, Settled) and event.effect_id.startswith(f"{record.turn}:"):
+            record.settled.setdefault(event.effect_id, event.outcome)

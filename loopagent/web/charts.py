@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 
 if TYPE_CHECKING:
-    from loopagent.web.timeline import Timeline, Turn
+    from loopagent.runtime.course import Course, Turn
 
 WIDTH = 960.0
 LABEL_WIDTH = 200.0
@@ -64,9 +64,9 @@ class Columns:
     columns: list[Column] = field(default_factory=list[Column])
 
 
-def gantt(timeline: Timeline, now: float) -> Gantt:
+def gantt(course: Course, now: float) -> Gantt:
     """The turns and their work over time; what still runs reaches to `now` (seconds since the epoch)."""
-    spans = [span for turn in timeline.turns for span in _spans(turn, now)]
+    spans = [span for turn in course.turns for span in _spans(turn, now)]
     shown = spans[-MAX_ROWS:]
     if not shown:
         return Gantt(WIDTH, ROW_HEIGHT)
@@ -85,7 +85,10 @@ def gantt(timeline: Timeline, now: float) -> Gantt:
         for row, (label, kind, begin, end) in enumerate(shown)
     ]
     ticks = [
-        (LABEL_WIDTH + (WIDTH - LABEL_WIDTH) * one / TICKS, f"{length * one / TICKS:.1f} s")
+        (
+            LABEL_WIDTH + (WIDTH - LABEL_WIDTH) * one / TICKS,
+            f"{length * one / TICKS:.{2 if length < TICKS else 1}f} s",
+        )
         for one in range(TICKS)
     ]
     height = (len(bars) + 1) * ROW_HEIGHT
@@ -108,9 +111,9 @@ def _spans(turn: Turn, now: float) -> list[tuple[str, str, float, float]]:
     return [model, *rest]
 
 
-def columns(timeline: Timeline) -> Columns:
+def columns(course: Course) -> Columns:
     """Tokens of each turn."""
-    turns = timeline.turns[-MAX_ROWS:]
+    turns = course.turns[-MAX_ROWS:]
     most = max((one.input_tokens + one.output_tokens for one in turns), default=0)
     if not most:
         return Columns(WIDTH, COLUMN_HEIGHT, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -48,6 +49,8 @@ ATTRIBUTES: dict[str, set[str]] = {
     "code": {"class"},
     "span": {"class"},
 }
+_TURNING = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
+"""Characters that turn the direction of what follows, so that a text reads otherwise than it is."""
 SCHEMES = frozenset({"http", "https", "mailto"})
 HEADING_SHIFT = 2
 """The page has its own first headings: those of a text begin below them."""
@@ -57,7 +60,8 @@ def render(text: str) -> Markup:
     """Markdown (CommonMark with tables) as safe HTML; an image becomes its description."""
     if len(text) > MAX_CHARS:
         return Markup('<pre tabindex="0">{}</pre>').format(text)
-    return Markup(_clean(_parser().render(text)))  # noqa: S704 - cleaned by nh3
+    straight = _TURNING.sub(lambda one: f"[U+{ord(one[0]):04X}]", text)
+    return Markup(_clean(_parser().render(straight)))  # noqa: S704 - cleaned by nh3
 
 
 def _clean(html: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import mimetypes
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -12,6 +13,7 @@ from secrets import token_urlsafe
 from typing import Any, cast
 
 from jinja2 import Environment, PackageLoader
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -34,6 +36,11 @@ POLICY = (
     " require-trusted-types-for 'script'; trusted-types htmx"
 )
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
+KILO = 1_000
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
+)
+"""Control characters but for line ends and tabs, and what turns the direction of text or has no width."""
 
 
 class Static:
@@ -155,7 +162,40 @@ def pretty(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
+def visible(text: str) -> Markup:
+    """A text with the characters in it that nobody sees, or that turn others around, named in their place."""
+    return Markup(_UNSEEN.sub(_named, str(escape(text))))  # noqa: S704 - escaped
+
+
+def _named(found: re.Match[str]) -> str:
+    return f'<span class="odd">U+{ord(found[0]):04X}</span>'
+
+
+def found(text: str, wanted: str) -> Markup:
+    """A text with what was looked for in it marked, whatever the case of letters."""
+    parts = re.split(f"({re.escape(wanted)})", text, flags=re.IGNORECASE) if wanted else [text]
+    made = (
+        Markup("<mark>{}</mark>").format(visible(one)) if at % 2 else visible(one)
+        for at, one in enumerate(parts)
+    )
+    return Markup("").join(made)
+
+
+def amount(size: int, media_type: str | None = "") -> str:
+    """How large something is, in words; `size` is in bytes where it has a type, else in characters."""
+    number, unit = float(size), ""
+    for name in ("k", "M", "G"):
+        if number < KILO:
+            break
+        number, unit = number / KILO, name
+    figure = f"{number:.3g}" if unit else str(size)
+    return f"{figure} {unit}B" if media_type else f"{figure}{unit and ' '}{unit} characters"
+
+
 FILTERS: dict[str, Any] = {
+    "visible": visible,
+    "amount": amount,
+    "found": found,
     "markdown": markdown,
     "iso": iso,
     "duration": duration,

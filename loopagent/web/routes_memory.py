@@ -30,6 +30,7 @@ async def _notes_page(request: Request, error: RequestError | None = None) -> Re
         _viewer(request),
         agent=asked.get("agent") or None,
         status=status if status in STATUSES else None,  # type: ignore[arg-type]
+        run_id=asked.get("run") or None,
         cursor=asked.get("cursor"),
         limit=PAGE_ROWS,
     )

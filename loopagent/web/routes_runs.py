@@ -1,4 +1,4 @@
-"""The list of runs, one run as it goes on, and what may be done to it."""
+"""The list of runs, one run as it goes on, its turns and messages."""
 
 from __future__ import annotations
 
@@ -12,14 +12,26 @@ from starlette.responses import Response, StreamingResponse
 from loopagent.app import App
 from loopagent.core.facts import FACT_TYPES
 from loopagent.explain import explain
+from loopagent.runtime.course import course_of
 from loopagent.runtime.turn import turn_record
+from loopagent.runview import RunView
 from loopagent.tree import nested
 from loopagent.web.charts import columns, gantt
-from loopagent.web.shared import app_of, caller_of, pages_of
-from loopagent.web.timeline import timeline_of
+from loopagent.web.run_view import (
+    fate,
+    filtered,
+    loop_of,
+    notes_of,
+    pad_history,
+    progress_of,
+    started_loops,
+)
+from loopagent.web.shared import app_of, caller_of, pages_of, whole
+from loopagent.web.turn_view import decision_of, lines_of, prompt_parts
 
 
 PAGE_ROWS = 50
+PAGE_MESSAGES = 50
 RECENT_EVENTS = 2_000
 """How far back the page of a run looks; the whole log can be downloaded."""
 STATUSES = ("running", "completed", "failed", "cancelled")
@@ -57,51 +69,110 @@ async def run_page(request: Request, run_id: str, error: str = "", status: int =
     """The page of a run, with why the last thing that somebody wanted of it was refused."""
     app = app_of(request)
     view = await app.get(run_id)
-    state = view.state
     after = max(0, view.seq - RECENT_EVENTS)
     events = await app.store.events(run_id, after=after, limit=RECENT_EVENTS)
-    timeline = timeline_of(events, run_id)
-    now = app.now() if not state.ended else timeline.last_at
-    tree = nested(await app.tree(state.root_id or run_id))
+    tree = nested(await app.tree(view.state.root_id or run_id))
     context = {
         "run": view.public(),
-        "ended": state.ended,
-        "limits": state.spec.limits,
+        "ended": view.state.ended,
+        "limits": view.state.spec.limits,
         "tree": tree if tree and tree[0]["children"] else [],
-        "scratchpad": state.scratchpad,
-        "artifacts": state.artifacts,
-        "timeline": timeline,
-        "began_at": events[0]["ts"] if events else now,
-        "gantt": gantt(timeline, now),
-        "columns": columns(timeline),
+        "shares": await progress_of(app, view.state, tree, events),
         "after": view.seq,
         "types": sorted(one for one in FACT_TYPES if one),
         "earlier": after > 0,
         "error": error,
+        **_told(view, events, request.query_params.get("show", ""), app.now()),
     }
     return pages_of(request).page(request, "run.html", context, status=status)
 
 
+def _told(view: RunView, events: list[dict[str, Any]], show: str, now: float) -> dict[str, Any]:
+    """What the events of a run tell, and what goes with that."""
+    state, course = view.state, course_of(events, view.id)
+    shown, kinds = filtered(course, show)
+    now = course.last_at if state.ended else now
+    loop = loop_of(state, started_loops(events).get(view.id))
+    return {
+        "turns": shown.turns,
+        "notes": {one.number: notes_of(one) for one in shown.turns},
+        "show": show,
+        "kinds": kinds,
+        "loop_now": loop,
+        "began_at": events[0]["ts"] if events else now,
+        "last_at": now,
+        "gantt": gantt(course, now),
+        "columns": columns(course),
+        "scratchpad": state.scratchpad,
+        "pad_history": pad_history(course.of("scratchpad.changed")),
+        "memory": course.of("memory.written"),
+        "artifacts": state.artifacts,
+        "artifact_turns": {
+            one["data"]["handle"]: one["turn"] for one in course.of("artifact.created")
+        },
+        "messages": state.messages,
+    }
+
+
 @router.get("/runs/{run_id}/turns/{turn}")
 async def show_turn(request: Request, run_id: str, turn: int) -> Response:
-    """One turn: decision, raw reply, problems, prompt, payload difference, usage."""
+    """One turn: decision, raw reply, problems, prompt, payload difference, operations, who decided what."""
     app = app_of(request)
     await app.need_log(run_id)
-    record = (await turn_record(app.store, run_id, turn, app.system)).public()
+    view = await app.get(run_id)
+    record = await turn_record(app.store, run_id, turn, app.system)
+    found, told = record.public(), record.told
+    events = await app.store.events(run_id, limit=view.seq)
+    explained = explain(events)
     context = {
-        "run": (await app.get(run_id)).public(),
-        "turn": record,
-        "decision": _parsed(record["raw"]),
+        "run": view.public(),
+        "turn": found,
+        "decision": decision_of(found["raw"]),
+        "lines": lines_of(found["raw"], found["marks"], found["problems"]),
+        "parts": prompt_parts(found["prompt"], view.state.spec),
+        "before": told.before if told else None,
+        "after": told.payload if told else None,
+        "work": told.work if told else [],
+        "created": told.of("artifact.created") if told else [],
+        "memory": told.of("memory.written", "memory.read") if told else [],
+        "commands": told.of("command.issued") if told else [],
+        "decisions": [
+            one
+            for chapter in explained.chapters
+            if (chapter.run_id, chapter.turn) == (run_id, turn)
+            for one in chapter.decisions
+        ],
     }
     return pages_of(request).page(request, "turn.html", context)
 
 
-def _parsed(raw: str) -> Any:
-    """The reply as JSON when it is that, for reading it field by field."""
-    try:
-        return json.loads(raw)
-    except ValueError:
-        return None
+@router.get("/runs/{run_id}/messages")
+async def show_messages(request: Request, run_id: str) -> Response:
+    """What was said in a run, in full, and where the model sees less of it."""
+    app = app_of(request)
+    await app.need_log(run_id)
+    view = await app.get(run_id)
+    total = view.state.messages
+    newest = max(1, total - PAGE_MESSAGES + 1)
+    first = max(1, whole(request.query_params.get("first")) or newest)
+    last = first + PAGE_MESSAGES - 1
+    events = await app.store.events(run_id, limit=view.seq)
+    compacted = [
+        one for one in events if one["type"] == "context.compacted" and one["runId"] == run_id
+    ]
+    context = {
+        "run": view.public(),
+        "messages": [
+            (one, fate(one, view.state))
+            for one in await app.store.transcript(run_id, first=first, last=last)
+        ],
+        "first": first,
+        "last": last,
+        "total": total,
+        "step": PAGE_MESSAGES,
+        "compacted": compacted,
+    }
+    return pages_of(request).page(request, "messages.html", context)
 
 
 @router.get("/runs/{run_id}/explain")

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from loopagent.web.render import Pages
 
 
+MAX_DIGITS = 15
+
+
+def whole(text: str | None) -> int | None:
+    """A whole number in an address; None where there is none."""
+    fits = text is not None and text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+    return int(text or 0) if fits else None
+
+
 def app_of(request: Request) -> App:
     """The app that is served."""
     return cast("App", request.app.state.app)

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from loopagent.app import App
 from loopagent.web import (
     routes_agents,
+    routes_artifacts,
     routes_control,
     routes_inbox,
     routes_memory,
@@ -41,6 +42,7 @@ def add_pages(api: FastAPI, app: App) -> None:
         router,
         routes_inbox.router,
         routes_runs.router,
+        routes_artifacts.router,
         routes_control.router,
         routes_agents.router,
         routes_memory.router,

@@ -65,4 +65,9 @@ async def test_a_turn_tells_what_was_made_of_the_reply() -> None:
     assert '"Actions"' in taken.raw
     public = taken.public()
     assert public["prompt"]["exact"] is True
-    assert public["prompt"]["messages"][0] == {"role": "user", "text": TASK}
+    first, *_, last = public["prompt"]["messages"]
+    assert first == {"role": "user", "text": TASK, "kind": "task", "number": 1, "turn": 0}
+    assert (last["kind"], last["number"]) == ("state", None)
+    assert public["changes"] == [{"path": "/seen", "change": "changed", "before": 0, "after": 2}]
+    [problem] = refused.public()["problems"][:1]
+    assert (problem["pointer"], problem["line"]) == ("/nextStep/type", 1)

@@ -103,7 +103,14 @@ const title = () => {
 const QUIET = new Set(["reply.delta", "reply.snapshot", "action.progress", "loop.progress", "run.idle"]);
 const ENDS = new Set(["run.completed", "run.failed", "run.cancelled"]);
 let refreshing = 0;
+let unseen = 0;
+const following = () => document.getElementById("follow")?.checked ?? true;
 const refresh = () => {
+  if (!following()) {
+    unseen += 1;
+    document.getElementById("unfollowed").textContent = `(${unseen} since)`;
+    return;
+  }
   clearTimeout(refreshing);
   refreshing = setTimeout(() => htmx.trigger(document.getElementById("run"), "refresh"), 150);
 };
@@ -120,8 +127,12 @@ const hear = (event) => {
   else if (type === "reply.snapshot") showText(data.text ?? data.fields?.message ?? "", true);
   else if (type === "turn.started" || type === "reply.received" || type === "reply.withheld") showText("", true);
   if (type === "loop.progress") {
-    const bar = [...document.querySelectorAll("#run progress")].at(0);
-    if (bar) bar.value = data.done + data.failed;
+    const place = message.runId === document.getElementById("live").dataset.run && document.querySelector("#run [data-looping]");
+    if (place) {
+      place.querySelector("[data-loop]").textContent = `${data.done}${data.passes ? ` of ${data.passes}` : ""} done${data.failed ? `, ${data.failed} failed` : ""}`;
+      const bar = place.querySelector("progress");
+      if (bar) bar.value = data.done + data.failed;
+    }
   }
   if (type === "run.state" && data.ask) announce(`Waits: ${data.ask.title}`);
   if (ENDS.has(type) && message.runId === document.getElementById("live").dataset.run) announce("The run has ended.");
@@ -154,13 +165,25 @@ const listen = () => {
 
 document.addEventListener("keydown", press);
 document.addEventListener("submit", guardDecision);
+document.addEventListener("change", (event) => {
+  if (event.target.id !== "follow") return;
+  sessionStorage.setItem("follow", event.target.checked ? "yes" : "no");
+  if (event.target.checked) { unseen = 0; refresh(); }
+});
+// ---- whether the page of a run renews itself while somebody reads; kept for the next page too
+const useFollow = () => {
+  const box = document.getElementById("follow-box");
+  if (!box) return;
+  box.hidden = false;
+  document.getElementById("follow").checked = sessionStorage.getItem("follow") !== "no";
+};
 document.addEventListener("input", (event) => {
   const shown = event.target.dataset?.shown && document.getElementById(event.target.dataset.shown);
   if (shown) shown.textContent = event.target.value;
   const box = event.target.id && document.querySelector(`[data-follows="${CSS.escape(event.target.id)}"]`);
   if (box && event.isTrusted) box.checked = event.target.value !== event.target.defaultValue;
 });
-document.addEventListener("htmx:after:swap", () => { localTimes(); title(); });
+document.addEventListener("htmx:after:swap", () => { localTimes(); title(); useFollow(); });
 window.addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sending]")) delete form.dataset.sending;
 });
@@ -170,5 +193,6 @@ help.hidden = false;
 help.addEventListener("click", keys["?"]);
 localTimes();
 useDrafts();
+useFollow();
 listen();
 document.getElementById("refused")?.focus();
