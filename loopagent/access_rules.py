@@ -106,6 +106,7 @@ POST {V1}/runs/{{run}}/limits
 POST {V1}/runs/{{run}}/fork
 POST {V1}/runs/{{run}}/client-tools/{{call}}
 POST {V1}/artifacts
+POST {V1}/agents/{{name}}/dry-run
 POST {V1}/triggers/{{trigger}}/fire
 POST {V1}/notifications/{{notice}}/replay
 DELETE {V1}/conversations/{{conversation}}
@@ -113,6 +114,7 @@ PATCH {V1}/memory/{{note}}
 DELETE {V1}/memory/{{note}}
 POST /runs/{{run}}
 POST /agents/{{name}}
+POST /agents/{{name}}/dry-run
 POST /memory/{{note}}
 """
 _ANSWERING: Final = f"""

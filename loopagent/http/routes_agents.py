@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import asyncio
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Path
+from pydantic import Field, JsonValue
 
 from loopagent.agent import Agent
 from loopagent.app import App
 from loopagent.errors import RequestError
-from loopagent.http.body import View
+from loopagent.http.body import Body, View
 from loopagent.http.models import AgentDetail, AgentList, AgentSummary, SkillSummary
 from loopagent.http.problems import responses
-from loopagent.http.routes_runs import Host
+from loopagent.http.routes_runs import Host, Key
 
 
 router = APIRouter(tags=["agents"])
 health = APIRouter(tags=["health"])
+AgentName = Annotated[str, Path(max_length=200)]
 
 
 class Health(View):
@@ -32,7 +35,7 @@ async def list_agents(app: Host) -> AgentList:
 
 
 @router.get("/agents/{name}", responses=responses(401, 404, 422, 503))
-async def show_agent(app: Host, name: Annotated[str, Path(max_length=200)]) -> AgentDetail:
+async def show_agent(app: Host, name: AgentName) -> AgentDetail:
     """Look at an agent: payload schema, actions, limits."""
     agent = app.agents.get(name)
     if agent is None:
@@ -54,6 +57,51 @@ async def show_agent(app: Host, name: Annotated[str, Path(max_length=200)]) -> A
         limits=spec.limits.model_dump(mode="json", by_alias=True),
         autonomy=spec.autonomy,
     )
+
+
+class NewDryRun(Body):
+    """An agent to try out on replies that somebody wrote."""
+
+    message: str = Field(min_length=1, max_length=100_000)
+    """The task."""
+    payload: JsonValue = None
+    """Working data to start with; null takes the agent's."""
+    plan_mode: bool | None = None
+    """Whether a person must approve a plan first; null: as the agent says."""
+    replies: list[str] = Field(min_length=1, max_length=200)
+    """What the model says, in order: each the text of a reply."""
+    results: dict[str, JsonValue] = Field(default={}, max_length=200)
+    """What actions bring, by their names; calls of others bring a stand-in."""
+    approve: bool = False
+    """Say yes to whatever a person is asked."""
+
+
+class DryRun(View):
+    """What came of it."""
+
+    status: Literal["running", "completed", "failed", "cancelled", "waiting", "refused"]
+    """As of a run; `waiting` for a person, `refused` when it could not begin."""
+    problems: list[str]
+    """What could not be."""
+    run: dict[str, Any] | None
+    """The run at its end, as it would be read."""
+    events: list[dict[str, Any]]
+
+
+@router.post("/agents/{name}/dry-run", responses=responses(400, 401, 404, 413, 415, 422, 503))
+async def try_agent(app: Host, name: AgentName, body: NewDryRun, key: Key = None) -> DryRun:
+    """Try an agent out: no model is asked, no action runs, nothing is kept."""
+    del key  # honoured before the route, for every POST
+    from loopagent.testing.dry_run import dry_run  # noqa: PLC0415 - few servers are asked for it
+
+    if name not in app.agents:
+        raise RequestError("unknown_agent", f"There is no agent {name!r}.", status=404)
+    asked = body.model_dump(by_alias=False)
+    played, problems = await asyncio.to_thread(dry_run, app.agents, name, **asked)
+    if played is None:
+        return DryRun(status="refused", problems=problems, run=None, events=[])
+    status = cast("Any", played.status)
+    return DryRun(status=status, problems=problems, run=played.run, events=played.events)
 
 
 @health.get("/healthz")

@@ -18,6 +18,7 @@ import pytest
 
 from loopagent import Agent, App
 from loopagent.access_rules import OPEN, RULES
+from loopagent.attachments import Attachment
 from loopagent.http import create_api
 from loopagent.memory import Viewer
 from loopagent.notifications.spec import NotificationSettings
@@ -36,6 +37,7 @@ ASKS: dict[str, Any] = {
 BODIES: dict[str, Any] = {
     "/api/v1/runs": {"agent": "a", "message": "Hello."},
     "/api/v1/runs/stream": {"agent": "a", "message": "Hello."},
+    "/api/v1/agents/{}/dry-run": {"message": "Go.", "replies": ["{}"]},
     "/api/v1/runs/{}/messages": {"text": "Mine."},
     "/api/v1/runs/{}/mode": {"mode": "plan"},
     "/api/v1/runs/{}/limits": {"maxTurns": 99},
@@ -56,6 +58,7 @@ run: {{kind: http, url: "https://api.example.com/{SECRET}"}}
 """
 QUERIES = {
     "/compare": "?a={run_id}&b={run_id}",
+    "/api/v1/runs/{}/artifacts/{}/look": "?tool=get_full",
     "/api/v1/notifications": "?runId={run_id}",
 }
 MINE = ("/runs", "/requests", "/triggers", "/conversations", "/memory", "/notifications")
@@ -110,9 +113,9 @@ async def site() -> AsyncIterator[Site]:
     env = {"LOOPAGENT_WEBHOOK_SECRET": f"whsec_{b64encode(bytes(32)).decode()}"}
     made = App(agents=[agent], triggers=[trigger], notifications=told, env=env)
     async with made as app:
-        started = await app.start(
-            "a", f"My code is {SECRET}.", user="ann", tenant="acme", conversation="c1"
-        )
+        given = Attachment(f"{SECRET}.txt", SECRET.encode())
+        whose = {"user": "ann", "tenant": "acme", "conversation": "c1"}
+        started = await app.start("a", f"My code is {SECRET}.", attachments=[given], **whose)
         view = await app.wait(started.id)
         [row] = (await app.requests())[0]
         built = await app.library.save("acme", "post", BUILT, expected_hash=None, by="ann")
@@ -134,6 +137,7 @@ async def site() -> AsyncIterator[Site]:
             "turn": "1",
             "number": "1",
             "handle": "A",
+            "before": "A",
             "call_id": "c",
         }
         routes = list(walked(api.routes))
@@ -174,7 +178,8 @@ async def test_what_is_another_tenant_s_is_not_there(site: Site, key: str) -> No
         answer = await site.call(method, path, key)
         assert SECRET not in answer.text, (method, path)
         named = "{" in path and any(one in path for one in MINE)
-        if named or path.endswith(("/artifacts", "/compare", "/notifications")):
+        given = method == "POST" and path.endswith("/artifacts")
+        if named or given or path.endswith(("/compare", "/notifications")):
             # The notes' page says on itself that there is none.
             assert answer.status_code == 404, (method, path, answer.text[:300])
     assert (await site.app.get(site.ids["run_id"])).seq == seq, "nothing happened to the run"
@@ -193,12 +198,13 @@ async def test_a_scope_that_is_missing_is_said(site: Site) -> None:
 
 
 async def test_the_owner_finds_everything(site: Site) -> None:
-    for path in ("/api/v1/runs", "/api/v1/requests", "/api/v1/memory", "/runs", "/memory"):
+    lists = ("runs", "requests", "memory", "artifacts")
+    for path in (*(f"/api/v1/{one}" for one in lists), "/runs", "/memory", "/artifacts"):
         assert SECRET in (await site.call("GET", path, "owner")).text, path
     assert site.ids["run_id"] in (await site.call("GET", "/", "owner")).text
     for method, path in guarded(site):
         if method == "GET" and path not in {"/metrics", "/api/v1/runs/{run_id}/stream"}:
             answer = await site.call(method, path, "owner")
-            ours = "triggers" in path or not path.endswith(("/{name}", "/{handle}"))
+            ours = "triggers" in path or not path.endswith("/{name}")
             assert answer.status_code == 200 or not ours, (path, answer.text[:300])
     assert (await site.call("GET", "/metrics", "owner")).status_code == 403

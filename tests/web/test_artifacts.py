@@ -208,3 +208,6 @@ def test_the_api_has_what_the_pages_show(client: httpx2.Client, run: str) -> Non
     assert turn["operations"][0]["result"]["totalLines"] == 1199
     assert turn["changes"] == [{"path": "/seen", "change": "added", "after": TURNED}]
     assert {one["kind"] for one in turn["marks"]} == {"cut", "repaired"}
+    body = {"message": "Go.", "replies": [json.dumps(DONE)]}
+    tried = client.post("/agents/shower/dry-run", json=body).json()
+    assert (tried["status"], tried["run"]["message"]) == ("completed", DONE["message"])

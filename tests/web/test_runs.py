@@ -137,3 +137,18 @@ def test_a_run_is_paused_resumed_forked_and_compared(
         page.get_by_role("link", name="Compare with what it was forked from").click()
         expect(page.get_by_text(re.compile("turns from the first on are the same"))).to_be_visible()
         seen.check()
+
+
+def test_an_agent_is_tried_out_on_pasted_replies(browser: Browser, site: str) -> None:
+    with watched(browser, site) as seen:
+        page = seen.page
+        page.goto("/agents/mailer")
+        page.get_by_label("Task").fill("Mail Ann.")
+        page.get_by_text("Dry run: your replies").click()
+        page.get_by_label("Replies").fill(
+            '{"taskComplete": true, "message": "<script>Tried.</script>"}'
+        )
+        page.get_by_role("button", name="Play").click()
+        expect(page.locator("#tried .turn .prose")).to_have_text("<script>Tried.</script>")
+        expect(page.get_by_label("Task")).to_have_value("Mail Ann.")
+        seen.check()
