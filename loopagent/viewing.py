@@ -56,22 +56,30 @@ async def look_into(
         RequestError: `unknown_run`, `unknown_artifact`, `no_artifact` (404); `busy` (503); `no_tool`, `bad_params`,
             `no_result`, `unreadable`, `timeout` (422).
     """
-    return await _seen(app, run_id, [handle], lambda one: look(one, tool, params))
+
+    def see(one: Source) -> Outcome:
+        return look(one, tool, params)
+
+    return await _seen(app, run_id, [handle], see)
 
 
 async def tree_of(app: App, run_id: str, handle: str, path: str, start: int) -> Node:
     """JSON as a tree; errors as of `look_into`."""
-    found: Node = await _seen(
-        app, run_id, [handle], lambda one: attempt(lambda: tree(one, path, start))
-    )
+
+    def see(one: Source) -> Outcome:
+        return attempt(lambda: tree(one, path, start))
+
+    found: Node = await _seen(app, run_id, [handle], see)
     return found
 
 
 async def changes_of(app: App, run_id: str, before: str, after: str) -> dict[str, Any]:
     """What differs between two texts of a run, see `artifacts.changes`; errors as of `look_into`."""
-    found: dict[str, Any] = await _seen(
-        app, run_id, [before, after], lambda one, other: attempt(lambda: changes(one, other))
-    )
+
+    def see(one: Source, other: Source) -> Outcome:
+        return attempt(lambda: changes(one, other))
+
+    found: dict[str, Any] = await _seen(app, run_id, [before, after], see)
     return found
 
 

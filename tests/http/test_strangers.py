@@ -114,7 +114,7 @@ async def site() -> AsyncIterator[Site]:
     made = App(agents=[agent], triggers=[trigger], notifications=told, env=env)
     async with made as app:
         given = Attachment(f"{SECRET}.txt", SECRET.encode())
-        whose = {"user": "ann", "tenant": "acme", "conversation": "c1"}
+        whose: Any = {"user": "ann", "tenant": "acme", "conversation": "c1"}
         started = await app.start("a", f"My code is {SECRET}.", attachments=[given], **whose)
         view = await app.wait(started.id)
         [row] = (await app.requests())[0]
