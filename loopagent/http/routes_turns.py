@@ -12,17 +12,20 @@ from loopagent.http.routes_runs import Host, RunId
 from loopagent.runtime.turn import turn_record
 
 
-class PromptMessage(View):
-    """One message of a prompt."""
-
+class _Said(View):
     role: Literal["user", "assistant"]
     text: str
     kind: str
-    """What it is: `task`, `reply`, `results`, `summary`, …; the last one is the `state`."""
-    number: int | None
-    """Which message of the transcript it is."""
+    """What it is: `task`, `reply`, `results`, `summary`, …; the last one of a prompt is the `state`."""
     turn: int
     """When it was said."""
+
+
+class PromptMessage(_Said):
+    """One message of a prompt."""
+
+    number: int | None
+    """Which message of the transcript it is."""
 
 
 class PromptView(View):
@@ -89,10 +92,11 @@ class TurnDetail(View):
     error: dict[str, Any] | None = None
 
 
-class TranscriptMessage(PromptMessage):
+class TranscriptMessage(_Said):
     """One message of a run's transcript, in full."""
 
     number: int
+    """Stable for ever."""
 
 
 class Transcript(View):

@@ -75,7 +75,9 @@ class TurnRecord:
 
     def _messages(self) -> list[dict[str, Any]]:
         """The messages, each with what it is; the last one tells of the state as it is then."""
-        known = [{"kind": one.kind, "number": one.number, "turn": one.turn} for one in self.shown]
+        known: list[dict[str, Any]] = [
+            {"kind": one.kind, "number": one.number, "turn": one.turn} for one in self.shown
+        ]
         known.append({"kind": "state", "number": None, "turn": self.turn})
         pairs = zip(self.messages, known, strict=False)
         return [{"role": one.role, "text": one.text, **about} for one, about in pairs]

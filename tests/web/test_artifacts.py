@@ -31,6 +31,16 @@ REPAIRED = """Here it is:
   "payloadChangeRequest": {"newElements": {"seen": "TURNED"}},
   "nextStep": {"type": "ForEach", "forEach": {"collectionPath": "items", "action": {"name": "look", "params": {"item": "{{ item }}"}}}},
 }""".replace("SCRIPT", SCRIPT.replace('"', "'")).replace("TURNED", TURNED)
+LOOP = {
+    "taskComplete": False,
+    "nextStep": {
+        "type": "ForEach",
+        "forEach": {
+            "collectionPath": "items",
+            "action": {"name": "slow", "params": {"seconds": "{{ item }}"}},
+        },
+    },
+}
 DONE = {
     "taskComplete": True,
     "message": f"Seen. {SCRIPT}",
@@ -91,6 +101,10 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
     (folder / "agents" / "shower.agent.yaml").write_text(agent)
     lines = [json.dumps(one) for one in (REFUSED, REPAIRED)]
     (folder / "scripts" / "shower.jsonl").write_text("\n".join([*lines, json.dumps(DONE)]) + "\n")
+    (folder / "agents" / "looper.agent.yaml").write_text(
+        agent.replace("shower", "looper").replace("look]", "slow]")
+    )
+    (folder / "scripts" / "looper.jsonl").write_text(json.dumps(LOOP) + "\n")
     with serving(folder, Path(folder).parent / "runs.db") as (found, _):
         yield found
 
@@ -211,3 +225,22 @@ def test_the_api_has_what_the_pages_show(client: httpx2.Client, run: str) -> Non
     body = {"message": "Go.", "replies": [json.dumps(DONE)]}
     tried = client.post("/agents/shower/dry-run", json=body).json()
     assert (tried["status"], tried["run"]["message"]) == ("completed", DONE["message"])
+
+
+def test_a_loop_shows_how_far_it_is_and_the_page_stands_still_when_asked(
+    browser: Browser, client: httpx2.Client, site: str
+) -> None:
+    body = {"agent": "looper", "message": "Loop.", "payload": {"items": [0, 600]}}
+    run = client.post("/runs", json=body).json()["id"]
+    with watched(browser, site) as seen:
+        page = seen.page
+        page.goto(f"/runs/{run}")
+        expect(page.locator("[data-looping]")).to_contain_text("1 of 2 done", timeout=60_000)
+        page.reload()
+        expect(page.locator("[data-looping]")).to_contain_text("1 of 2 done")
+        page.get_by_label("Follow").uncheck()
+        client.post(f"/runs/{run}/cancel")
+        expect(page.locator("#unfollowed")).to_contain_text("since")
+        expect(page.locator("#run")).not_to_have_attribute("data-state", "idle")
+        page.get_by_label("Follow").check()
+        expect(page.locator("#run")).to_have_attribute("data-state", "idle")
