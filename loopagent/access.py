@@ -44,7 +44,8 @@ class Caller:
 
     `tenant` is whose objects are reached: one tenant's, the empty one is that of runs without any; None for all.
     `user` is on whose behalf conversations and notes are looked at; empty for whomever the request names. `name` says
-    in the log who decided; empty for whoever has the server to himself. `key_id` is that of the API key; empty without.
+    in the log who decided; empty for whoever has the server to himself.
+    `key_id` is that of the API key, or a word for the person whom a provider vouches for; empty without.
     """
 
     tenant: str | None

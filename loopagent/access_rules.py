@@ -164,6 +164,8 @@ OPEN: Final = (
     ("GET", "/signin"),
     ("POST", "/signin"),
     ("POST", "/signout"),
+    ("GET", "/signin/oidc/{name}"),
+    ("GET", "/signin/oidc/{name}/callback"),
     ("GET", "/static/{key:path}"),
     ("POST", f"{V1}/triggers/{{name}}"),  # says itself who may call it
 )

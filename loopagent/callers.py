@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from loopagent.access import OPERATOR, AccessSettings, Caller
 from loopagent.access_rules import Rule, rule_for
 from loopagent.errors import RequestError
+from loopagent.keys import NO_ISSUERS
 
 
 if TYPE_CHECKING:
@@ -43,20 +44,28 @@ class Access:
         token: A token that opens everything, or None.
         settings: Sessions and rates.
         anybody: Let everybody in, whatever keys there are; for a server that only its own machine can reach.
+        issuers: The providers that vouch for people, by name.
     """
 
     def __init__(
-        self, app: App, *, token: str | None, settings: AccessSettings, anybody: bool = False
+        self,
+        app: App,
+        *,
+        token: str | None,
+        settings: AccessSettings,
+        anybody: bool = False,
+        issuers: Mapping[str, str] = NO_ISSUERS,
     ) -> None:
         self._app = app
         self._token = token
         self.settings = settings
         self._anybody = anybody
-        self._closed = token is not None
+        self._closed = token is not None or bool(issuers)
+        self._issuers = issuers
         self._buckets: dict[str, _Bucket] = {}
 
     async def open(self) -> bool:
-        """Whether everybody is let in: nobody has made a key or set a token, or the server was told to."""
+        """Whether everybody is let in: nobody has made a key, set a token or named a provider, or it was told to."""
         if self._anybody:
             return True
         self._closed = self._closed or await self._app.keys.any()
@@ -70,7 +79,9 @@ class Access:
         if given is not None:
             return await self._bearer(given), ""
         session = session_of(headers)
-        found = await self._app.keys.signed_in(session, self._token_id) if session else None
+        if not session:
+            return None, ""
+        found = await self._app.keys.signed_in(session, self._token_id, self._issuers)
         return found, session if found else ""
 
     async def _bearer(self, given: str) -> Caller | None:
@@ -88,8 +99,8 @@ class Access:
         caller = await self.known(secret)
         if caller is None:
             return None
-        key_id = caller.key_id or self._token_id
-        return await self._app.keys.sign_in(key_id, self.settings.session_hours * 3_600)
+        key_id, seconds = caller.key_id or self._token_id, self.settings.session_hours * 3_600
+        return await self._app.keys.sign_in(key_id, seconds, tenant=caller.tenant)
 
     @cached_property
     def _token_id(self) -> str:

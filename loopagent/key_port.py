@@ -31,14 +31,34 @@ class KeyRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody for whom an OpenID provider vouches, with what its claims came to when he or she signed in."""
+
+    provider: str
+    """Name of the provider in the settings."""
+    issuer: str
+    subject: str
+    """What the provider knows this person by, for good."""
+    name: str
+    """What people call this person."""
+    user: str
+    """On whose behalf conversations and notes are kept."""
+    scopes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A browser in which somebody signed in with a key."""
+    """A browser in which somebody signed in, with a key or through a provider."""
 
     hash: str
     """SHA-256 of the id that the browser holds, in hexadecimal digits."""
     key_id: str
+    """The key that it began with; of a person whom a provider vouches for a word that is no id of a key."""
     created_at: float
     expires_at: float
+    tenant: str | None = None
+    """Whose objects it reaches, as for a key."""
+    person: Person | None = None
 
 
 class KeyStore(Protocol):
@@ -72,12 +92,20 @@ class KeyStore(Protocol):
         """End a key and its sessions for good; False when there is none, or it was revoked before."""
         ...
 
-    async def put_session(self, row: SessionRow) -> None:
-        """Keep a new session, and forget those that expired before it was made."""
+    async def put_session(self, row: SessionRow) -> bool:
+        """Keep a new session, and forget those that expired before it was made.
+
+        Returns:
+            False when there is one of this hash; that one stays as it is.
+        """
         ...
 
     async def session(self, session_hash: str) -> SessionRow | None:
         """One session, expired or not, or None."""
+        ...
+
+    async def sessions(self, tenant: str | None = None) -> list[SessionRow]:
+        """All sessions, or those of a tenant, in the order they began; expired ones may be among them."""
         ...
 
     async def delete_session(self, session_hash: str) -> None:

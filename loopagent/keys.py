@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from secrets import token_urlsafe
+from types import MappingProxyType
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from loopagent.access import (
     OPERATOR,
@@ -18,7 +20,7 @@ from loopagent.access import (
     new_key,
 )
 from loopagent.errors import RequestError
-from loopagent.key_port import KeyRow, SessionRow
+from loopagent.key_port import KeyRow, Person, SessionRow
 
 
 if TYPE_CHECKING:
@@ -27,6 +29,14 @@ if TYPE_CHECKING:
 USED_EVERY_SECONDS = 600.0
 """How often the last use of a key is written down at most."""
 MAX_NAME_CHARS = 200
+RESERVED = "oidc:"
+"""How the log begins the name of a person for whom a provider vouches; no key can be called so."""
+PERSONS = "oidc"
+"""Stands for the key of a session that began at a provider."""
+SPENT = "spent"
+"""Stands for the key of what is no session: a text that may be used once, and was."""
+SHOWN_CHARS = 16
+NO_ISSUERS: Mapping[str, str] = MappingProxyType({})
 
 
 class Keys:
@@ -104,24 +114,42 @@ class Keys:
 
     # ------------------------------------------------------------------ sessions
 
-    async def sign_in(self, key_id: str, seconds: float = SESSION_SECONDS) -> str:
-        """Begin a session of a key; returns its id, which is kept nowhere."""
+    async def sign_in(
+        self, key_id: str, seconds: float = SESSION_SECONDS, *, tenant: str | None = None
+    ) -> str:
+        """Begin a session of a key, which is for this tenant; returns its id, which is kept nowhere."""
+        return await self._begin(key_id, seconds, tenant, None)
+
+    async def sign_in_person(self, person: Person, tenant: str | None, seconds: float) -> str:
+        """Begin a session of somebody for whom a provider vouches; returns its id, which is kept nowhere."""
+        return await self._begin(PERSONS, seconds, tenant, person)
+
+    async def _begin(
+        self, key_id: str, seconds: float, tenant: str | None, person: Person | None
+    ) -> str:
         text, now = token_urlsafe(SECRET_BYTES), self._clock()
-        await self._store.put_session(SessionRow(hashed(text), key_id, now, now + seconds))
+        row = SessionRow(hashed(text), key_id, now, now + seconds, tenant, person)
+        await self._store.put_session(row)
         return text
 
-    async def signed_in(self, session: str, operator_id: str = "") -> Caller | None:
+    async def signed_in(
+        self, session: str, operator_id: str = "", issuers: Mapping[str, str] = NO_ISSUERS
+    ) -> Caller | None:
         """Whose session an id is; None when it is none, has expired, or its key was revoked.
 
         Args:
             session: The id.
             operator_id: Sessions that began with this instead of the id of a key are the operator's.
+            issuers: The providers that vouch for people, by name; sessions of others count no more.
         """
         known = await self._store.session(hashed(session))
         if known is None or known.expires_at <= self._clock():
             return None
         if known.key_id == operator_id:
             return OPERATOR
+        if known.person is not None:
+            vouched = issuers.get(known.person.provider) == known.person.issuer
+            return caller_of(known.person, known.tenant) if vouched else None
         row = await self._store.key(known.key_id)
         return None if row is None else await self._used(row)
 
@@ -129,12 +157,56 @@ class Keys:
         """End a session."""
         await self._store.delete_session(hashed(session))
 
+    async def session(self, session: str) -> SessionRow | None:
+        """What is kept of a session, by the id that the browser holds."""
+        return await self._store.session(hashed(session))
+
+    async def sessions(self, tenant: str | None = None) -> Sequence[SessionRow]:
+        """All sessions that have not ended, or those of a tenant, in the order they began."""
+        found, now = await self._store.sessions(tenant), self._clock()
+        return [one for one in found if one.expires_at > now and one.key_id != SPENT]
+
+    async def end_session(self, session_id: str, tenant: str | None = None) -> None:
+        """End somebody's session, by the id that lists show.
+
+        Raises:
+            RequestError: `unknown_session` (404), there is none of this tenant.
+        """
+        for one in await self.sessions(tenant):
+            if shown_id(one) == session_id:
+                await self._store.delete_session(one.hash)
+                return
+        raise RequestError("unknown_session", f"There is no session {session_id!r}.", status=404)
+
+    async def spend(self, text: str, seconds: float) -> bool:
+        """Note that a text of a browser was used; False when it was used before, in any process."""
+        now = self._clock()
+        return await self._store.put_session(SessionRow(hashed(text), SPENT, now, now + seconds))
+
+
+def shown_id(row: SessionRow) -> str:
+    """By what lists name a session: nothing to sign in with."""
+    return row.hash[:SHOWN_CHARS]
+
+
+def caller_of(person: Person, tenant: str | None) -> Caller:
+    """Somebody for whom a provider vouches, as a caller.
+
+    The log names both what the provider knows the person by and what people call him or her.
+    """
+    identity = f"{RESERVED}{person.provider}/{quote(person.subject, safe='@._-|:')}"
+    scopes = frozenset(person.scopes)
+    return Caller(tenant, person.user, scopes, f"{identity} {person.name}".rstrip(), identity)
+
 
 def _check(name: str, user: str, tenant: str, scopes: tuple[str, ...]) -> None:
     for what, value in (("name", name), ("user", user), ("tenant", tenant)):
         if len(value) > MAX_NAME_CHARS or not value.isprintable():
             text = f"The {what} must be printable, of at most {MAX_NAME_CHARS} characters."
             raise RequestError("invalid_key", text, status=422)
+    if name.startswith(RESERVED) or user.startswith(RESERVED):
+        text = f"Names that begin with {RESERVED} are those of people who sign in at a provider."
+        raise RequestError("invalid_key", text, status=422)
     if not name.strip():
         raise RequestError("invalid_key", "A key needs a name.", status=422)
     unknown = [one for one in scopes if one not in SCOPES]

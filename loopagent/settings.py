@@ -13,6 +13,7 @@ from loopagent.core.spec import Spec
 from loopagent.egress.policy import EgressSettings
 from loopagent.library.settings import LibrarySettings
 from loopagent.notifications.spec import NotificationSettings
+from loopagent.oidc.spec import OidcSettings
 from loopagent.runtime.leases import LEASE_SECONDS
 from loopagent.runtime.retention import Retention
 from loopagent.skill import SkillLimits
@@ -70,6 +71,8 @@ class Settings(Spec):
     """Who is told when a request opens or a run ends."""
     access: AccessSettings = AccessSettings()
     """How callers of `serve` are let in: sessions, and how often a key may call."""
+    oidc: OidcSettings = OidcSettings()
+    """Providers at which people sign in to the pages."""
     retention: Retention = Retention()
     """How long ended runs are kept."""
     skills: SkillLimits = SkillLimits()

@@ -19,8 +19,10 @@ from loopagent.app import App
 from loopagent.cli.opening import Database, ProjectDir, open_app
 from loopagent.cli.output import out
 from loopagent.cli.session import drive, run_async
+from loopagent.egress import EgressSettings
 from loopagent.errors import ConfigError
 from loopagent.http.server import make_server
+from loopagent.oidc.spec import OidcSettings
 from loopagent.project import Project, load_project
 from loopagent.runview import RunView
 
@@ -71,7 +73,8 @@ def serve(
     """Serve the HTTP API of a project, and run its agents in this process unless told not to."""
     loaded = load_project(project)
     app = open_app(loaded, db or loaded.settings.db or "runs.db", serving=True, work=work)
-    letting = Letting(loaded.settings.access, anybody=not auth)
+    known = loaded.settings
+    letting = Letting(known.access, not auth, known.oidc, known.egress)
     serve_forever(app, host, port, letting=letting)
 
 
@@ -135,6 +138,8 @@ class Letting:
 
     settings: AccessSettings = field(default_factory=AccessSettings)
     anybody: bool = False
+    oidc: OidcSettings = field(default_factory=OidcSettings)
+    egress: EgressSettings = field(default_factory=EgressSettings)
 
 
 def is_loopback(host: str) -> bool:
@@ -175,7 +180,9 @@ def serve_forever(
         token=token,
         access=letting.settings,
         anybody=letting.anybody,
-        must_have_keys=token is None and not is_loopback(host),
+        oidc=letting.oidc,
+        egress=letting.egress,
+        must_have_keys=not (token or letting.oidc.providers or is_loopback(host)),
     )
     asyncio.run(_served(server, app, host, then))
 

@@ -11,8 +11,10 @@ import uvicorn
 
 from loopagent.access import AccessSettings
 from loopagent.app import App
+from loopagent.egress import EgressSettings
 from loopagent.errors import ConfigError
 from loopagent.http.api import create_api
+from loopagent.oidc.spec import OidcSettings
 
 
 GRACE_SECONDS = 10
@@ -67,6 +69,8 @@ def make_server(
     token: str | None = None,
     access: AccessSettings | None = None,
     anybody: bool = False,
+    oidc: OidcSettings | None = None,
+    egress: EgressSettings | None = None,
     must_have_keys: bool = False,
 ) -> Server:
     """A server for an app.
@@ -78,10 +82,20 @@ def make_server(
         token: See `create_api`.
         access: See `create_api`.
         anybody: See `create_api`.
+        oidc: See `create_api`.
+        egress: See `create_api`.
         must_have_keys: Refuse to serve as long as nobody has made an API key.
     """
     config = uvicorn.Config(
-        create_api(app, token=token, access=access, anybody=anybody, manage=False),
+        create_api(
+            app,
+            token=token,
+            access=access,
+            anybody=anybody,
+            oidc=oidc,
+            egress=egress,
+            manage=False,
+        ),
         host=host,
         port=port,
         log_config=None,  # it speaks through the process's own log

@@ -79,13 +79,14 @@ class Project:
 
     @property
     def secret_values(self) -> list[str]:
-        """Values of the secrets of its actions, to be masked.
+        """Values of the secrets of its actions, and of signing in, to be masked.
 
         Raises:
             ConfigError: One is too short to be masked.
         """
         store = self.means.secrets
-        return store.values() if isinstance(store, Credentials) else []
+        own = store.values() if isinstance(store, Credentials) else []
+        return [*own, *self.settings.oidc.secret_values(self.env)]
 
 
 def load_means(folder: Path, *, env: Mapping[str, str] | None = None) -> Means:

@@ -53,15 +53,21 @@ class MemoryKeys:
         self._sessions = {name: one for name, one in self._sessions.items() if one.key_id != key_id}
         return True
 
-    async def put_session(self, row: SessionRow) -> None:
+    async def put_session(self, row: SessionRow) -> bool:
         """Keep a new session; see `KeyStore.put_session`."""
         since = row.created_at
         kept = {name: one for name, one in self._sessions.items() if one.expires_at > since}
-        self._sessions = {**kept, row.hash: row}
+        self._sessions = kept
+        return kept.setdefault(row.hash, row) is row
 
     async def session(self, session_hash: str) -> SessionRow | None:
         """One session; see `KeyStore.session`."""
         return self._sessions.get(session_hash)
+
+    async def sessions(self, tenant: str | None = None) -> list[SessionRow]:
+        """The sessions; see `KeyStore.sessions`."""
+        found = [one for one in self._sessions.values() if tenant in (None, one.tenant)]
+        return sorted(found, key=lambda one: (one.created_at, one.hash))
 
     async def delete_session(self, session_hash: str) -> None:
         """Forget a session; see `KeyStore.delete_session`."""

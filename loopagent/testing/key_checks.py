@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopagent.errors import ConflictError
-from loopagent.key_port import KeyRow, SessionRow
+from loopagent.key_port import KeyRow, Person, SessionRow
 from loopagent.testing.store_samples import CREATED_AT, SampleRun, refused, same
 
 
@@ -56,8 +56,10 @@ async def check_sessions(store: Store) -> None:
     await store.put_key(ONE)
     first = SessionRow("s1", "k1", CREATED_AT, CREATED_AT + 10)
     second = SessionRow("s2", "k1", CREATED_AT + 20, CREATED_AT + 30)
-    third = SessionRow("s3", "k2", CREATED_AT + 21, CREATED_AT + 31)
-    await store.put_session(first)
+    ann = Person("work", "https://login.example", "248", "Ann", "work/248", ("runs", "admin"))
+    third = SessionRow("s3", "oidc", CREATED_AT + 21, CREATED_AT + 31, "acme", ann)
+    same(await store.put_session(first), True, "a new session")
+    same(await store.put_session(replace(first, key_id="k9")), False, "another one of its hash")
     same(await store.session("s1"), first, "a session")
     await store.put_session(second)
     same(await store.session("s1"), None, "an expired session, after another one began")
@@ -67,7 +69,12 @@ async def check_sessions(store: Store) -> None:
     await store.put_session(third)
     await store.revoke_key("k1", CREATED_AT + 25)
     same(await store.session("s2"), None, "a session whose key was revoked")
-    same(await store.session("s3"), third, "the session of another key")
+    same(await store.session("s3"), third, "the session of a person")
+    fourth = SessionRow("s4", "k3", CREATED_AT + 22, CREATED_AT + 32)
+    await store.put_session(fourth)
+    same(await store.sessions(), [third, fourth], "all sessions")
+    same(await store.sessions("acme"), [third], "the sessions of a tenant")
+    same(await store.sessions("other"), [], "the sessions of a tenant without any")
 
 
 async def check_tenants(store: Store) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import mimetypes
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from secrets import token_urlsafe
@@ -20,6 +20,8 @@ from starlette.responses import HTMLResponse, Response
 from loopagent.callers import CALLER, SESSION
 from loopagent.core.tokens import estimate_tokens
 from loopagent.errors import RequestError
+from loopagent.keys import RESERVED
+from loopagent.oidc.spec import OidcProvider
 from loopagent.web.markdown import render as markdown
 
 
@@ -83,9 +85,10 @@ class Pages:
 
     Args:
         clock: Seconds since the epoch.
+        providers: Where people may sign in.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], providers: Sequence[OidcProvider] = ()) -> None:
         self.static = Static()
         self._environment = Environment(
             loader=PackageLoader("loopagent.web"),
@@ -100,7 +103,7 @@ class Pages:
         filters = cast("dict[str, Any]", self._environment.filters)
         filters.update(FILTERS, ago=since)
         known = cast("dict[str, Any]", self._environment.globals)
-        known["static"] = self.static.address
+        known.update(static=self.static.address, providers=providers)
 
     def page(
         self,
@@ -192,6 +195,15 @@ def amount(size: int, media_type: str | None = "") -> str:
     return f"{figure} {unit}B" if media_type else f"{figure}{unit and ' '}{unit} characters"
 
 
+def person(by: str) -> str:
+    """How people read who did something: of somebody from a provider the name first, then the account."""
+    name = by.removeprefix("human:")
+    if not name.startswith(RESERVED):
+        return name
+    account, _, called = name.removeprefix(RESERVED).partition(" ")
+    return f"{called} ({account})" if called else account
+
+
 FILTERS: dict[str, Any] = {
     "visible": visible,
     "amount": amount,
@@ -200,5 +212,6 @@ FILTERS: dict[str, Any] = {
     "iso": iso,
     "duration": duration,
     "pretty": pretty,
+    "person": person,
     "tokens": estimate_tokens,
 }

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from loopagent.callers import COOKIE, session_of
+from loopagent.callers import session_of
 from loopagent.web.posts import fields_of, one
+from loopagent.web.routes_oidc import HINT
 from loopagent.web.shared import access_of, app_of, pages_of
+from loopagent.web.signing import local, set_cookie, set_session
 
 
 if TYPE_CHECKING:
@@ -37,37 +39,35 @@ async def sign_in(request: Request) -> Response:
         context = {"goes_to": goes_to, "error": UNKNOWN}
         return pages_of(request).page(request, "signin.html", context, status=UNAUTHORIZED)
     answer = RedirectResponse(goes_to, 303)
-    _set_cookie(request, answer, session, int(access.settings.session_hours * 3_600))
+    set_session(request, answer, session, access.settings.session_hours * 3_600)
     return answer
 
 
 @router.post("/signout")
 async def sign_out(request: Request) -> Response:
-    """End the session."""
+    """End the session; of somebody who came from a provider, also there, if it offers that."""
     await fields_of(request)
-    await app_of(request).keys.sign_out(session_of(_headers(request)))
-    answer = RedirectResponse("/signin", 303)
-    _set_cookie(request, answer, "", 0)
+    keys, session = app_of(request).keys, session_of(_headers(request))
+    known = await keys.session(session)
+    await keys.sign_out(session)
+    leaves_at = None
+    if known is not None and known.person is not None:
+        leaves_at = await _leaves_at(request, known.person.provider)
+    answer = (
+        RedirectResponse("/signin", 303)
+        if leaves_at is None
+        else pages_of(request).page(request, "signed_out.html", {"leaves_at": leaves_at})
+    )
+    set_session(request, answer, "", 0)
+    set_cookie(request, answer, HINT, "", 0, path="/signout")
     return answer
+
+
+async def _leaves_at(request: Request, provider: str) -> str | None:
+    signing_in = request.app.state.signing_in
+    hint = request.cookies.get(HINT, "")
+    return None if signing_in is None else await signing_in.leaves_at(provider, hint)
 
 
 def _headers(request: Request) -> Mapping[str, str]:
     return request.headers
-
-
-def _set_cookie(request: Request, answer: Response, value: str, seconds: int) -> None:
-    answer.set_cookie(
-        COOKIE,
-        value,
-        max_age=seconds,
-        path="/",
-        secure=request.url.scheme == "https",
-        httponly=True,
-        samesite="lax",
-    )
-
-
-def local(address: str) -> str:
-    """An address as one of this server; the inbox for any other."""
-    plain = address.startswith("/") and "\\" not in address and address.isprintable()
-    return address if plain and not address.startswith("//") else "/"

@@ -17,6 +17,7 @@ from loopagent.web import (
     routes_control,
     routes_inbox,
     routes_memory,
+    routes_oidc,
     routes_runs,
     routes_signin,
 )
@@ -37,7 +38,9 @@ async def static(request: Request, key: str) -> Response:
 
 def add_pages(api: FastAPI, app: App) -> None:
     """Add the pages to the API's server; whoever looks at one is told of errors by a page."""
-    api.state.pages = Pages(app.now)
+    signing_in = api.state.signing_in
+    providers = () if signing_in is None else signing_in.settings.providers
+    api.state.pages = Pages(app.now, providers)
     for one in (
         router,
         routes_inbox.router,
@@ -47,6 +50,7 @@ def add_pages(api: FastAPI, app: App) -> None:
         routes_agents.router,
         routes_memory.router,
         routes_signin.router,
+        routes_oidc.router,
     ):
         api.include_router(one)
     for kind, handler in list(api.exception_handlers.items()):

@@ -28,6 +28,7 @@ COMES_WITH = {
     "mcp-types": "mcp",
     "httpcore2": "httpx2",
     "opentelemetry-api": "fastapi",
+    "cryptography": "pyjwt",
     "opentelemetry-semantic-conventions": "opentelemetry-sdk",
 }
 """Distributions that a declared one is built on: their modules may be imported too."""
@@ -85,6 +86,7 @@ def test_every_import_is_declared() -> None:
         | declared("postgres")
         | declared("otel")
         | declared("mcp")
+        | declared("oidc")
         | {
             part
             for part, whole in COMES_WITH.items()
@@ -104,6 +106,7 @@ def test_tests_use_only_what_dev_declares() -> None:
         | declared("cost")
         | declared("files")
         | declared("mcp")
+        | declared("oidc")
         | declared("otel")
         | declared("postgres")
         | declared("dev")
@@ -116,7 +119,7 @@ def test_tests_use_only_what_dev_declares() -> None:
 def test_every_range_has_both_ends() -> None:
     open_ended = [
         str(one)
-        for extra in (None, "cost", "files", "mcp", "otel", "postgres", "dev")
+        for extra in (None, "cost", "files", "mcp", "oidc", "otel", "postgres", "dev")
         for one in requirements(extra)
         if one.name != "loopagent" and not re.search(r">=.*<|<.*>=", str(one.specifier))
     ]
@@ -128,7 +131,7 @@ def test_a_plain_install_stays_small() -> None:
 
 
 def test_the_lock_fits_the_declaration() -> None:
-    for extra in (None, "cost", "files", "mcp", "otel", "postgres", "dev"):
+    for extra in (None, "cost", "files", "mcp", "oidc", "otel", "postgres", "dev"):
         for one in requirements(extra):
             if one.name != "loopagent":
                 assert LOCKED[canonicalize_name(one.name)]["version"] in one.specifier

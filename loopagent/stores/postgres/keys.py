@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loopagent.key_port import KeyRow, SessionRow
+from loopagent.key_port import KeyRow
 from loopagent.stores import records
 from loopagent.stores.postgres.more_methods import Finding
+from loopagent.stores.session_rows import session_row, session_values
 
 
 if TYPE_CHECKING:
+    from loopagent.key_port import SessionRow
     from loopagent.stores.postgres.connections import Db
 
 _KEY = """
@@ -19,8 +21,10 @@ _PUT_KEY = """
 INSERT INTO api_key (id, hash, name, tenant, person, scopes, created_at, last_used_at, revoked_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING RETURNING id
 """
+_SESSION = "SELECT hash, key_id, created_at, expires_at, tenant, person FROM session"
 _PUT_SESSION = """
-INSERT INTO session (hash, key_id, created_at, expires_at) VALUES ($1, $2, $3, $4)
+INSERT INTO session (hash, key_id, created_at, expires_at, tenant, person)
+VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (hash) DO NOTHING RETURNING hash
 """
 
 
@@ -80,26 +84,37 @@ class PostgresKeys(Finding):
 
         return await self._find(False, write)
 
-    async def put_session(self, row: SessionRow) -> None:
-        """Keep a new session; see `KeyStore.put_session`."""
-        values = (row.hash, row.key_id, row.created_at, row.expires_at)
+    async def put_session(self, row: SessionRow) -> bool:
+        """Keep a new session; see `KeyStore.put_session`.
 
-        async def write(db: Db, _: bool) -> None:
+        Where the answer of a first try was lost, it may say False of a row that it kept itself.
+        """
+        values = session_values(row)
+
+        async def write(db: Db, _: bool) -> bool:
             async with db.transaction():
                 await db.execute("DELETE FROM session WHERE expires_at <= $1", row.created_at)
-                await db.execute(f"{_PUT_SESSION} ON CONFLICT (hash) DO NOTHING", *values)
+                return await db.fetchval(_PUT_SESSION, *values) is not None
 
-        await self._connections.run(write)
+        return await self._connections.run(write)
 
     async def session(self, session_hash: str) -> SessionRow | None:
         """One session; see `KeyStore.session`."""
-        query = "SELECT hash, key_id, created_at, expires_at FROM session WHERE hash = $1"
 
         async def read(db: Db, _: bool) -> SessionRow | None:
-            found = await db.fetchrow(query, session_hash)
-            return None if found is None else SessionRow(*found)
+            found = await db.fetchrow(f"{_SESSION} WHERE hash = $1", session_hash)
+            return None if found is None else session_row(found)
 
         return await self._find(None, read)
+
+    async def sessions(self, tenant: str | None = None) -> list[SessionRow]:
+        """The sessions; see `KeyStore.sessions`."""
+        query = f"{_SESSION} WHERE $1::text IS NULL OR tenant = $1 ORDER BY created_at, hash"
+
+        async def read(db: Db, _: bool) -> list[SessionRow]:
+            return [session_row(one) for one in await db.fetch(query, tenant)]
+
+        return await self._find([], read)
 
     async def delete_session(self, session_hash: str) -> None:
         """Forget a session; see `KeyStore.delete_session`."""

@@ -6,14 +6,16 @@ import sqlite3
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from loopagent.key_port import KeyRow, SessionRow
+from loopagent.key_port import KeyRow
 from loopagent.stores import records
+from loopagent.stores.session_rows import session_row, session_values
 from loopagent.stores.sqlite.file import statements
 
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loopagent.key_port import SessionRow
     from loopagent.stores.sqlite.readers import Readers
     from loopagent.stores.sqlite.writer import Writer
 
@@ -25,7 +27,7 @@ INSERT OR IGNORE INTO api_key
   (id, hash, name, tenant, user, scopes, created_at, last_used_at, revoked_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_SESSION = "SELECT hash, key_id, created_at, expires_at FROM session WHERE hash = ?"
+_SESSION = "SELECT hash, key_id, created_at, expires_at, tenant, person FROM session"
 _REVOKE = "UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
 
 
@@ -71,21 +73,29 @@ class SqliteKeys:
 
         return await self._writer.submit(lambda: write)
 
-    async def put_session(self, row: SessionRow) -> None:
+    async def put_session(self, row: SessionRow) -> bool:
         """Keep a new session; see `KeyStore.put_session`."""
+        values = session_values(row)
 
-        def write(db: sqlite3.Connection) -> None:
+        def write(db: sqlite3.Connection) -> bool:
             _make_ready(db)
             db.execute("DELETE FROM session WHERE expires_at <= ?", (row.created_at,))
-            values = (row.hash, row.key_id, row.created_at, row.expires_at)
-            db.execute("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", values)
+            query = "INSERT OR IGNORE INTO session VALUES (?, ?, ?, ?, ?, ?)"
+            return db.execute(query, values).rowcount == 1
 
-        await self._writer.submit(lambda: write)
+        return await self._writer.submit(lambda: write)
 
     async def session(self, session_hash: str) -> SessionRow | None:
         """One session; see `KeyStore.session`."""
-        found = await self._readers.run(lambda db: _rows(db, _SESSION, (session_hash,)))
-        return SessionRow(*found[0]) if found else None
+        query = f"{_SESSION} WHERE hash = ?"
+        found = await self._readers.run(lambda db: _rows(db, query, (session_hash,)))
+        return session_row(found[0]) if found else None
+
+    async def sessions(self, tenant: str | None = None) -> list[SessionRow]:
+        """The sessions; see `KeyStore.sessions`."""
+        query = f"{_SESSION} WHERE ?1 IS NULL OR tenant = ?1 ORDER BY created_at, hash"
+        found = await self._readers.run(lambda db: _rows(db, query, (tenant,)))
+        return [session_row(one) for one in found]
 
     async def delete_session(self, session_hash: str) -> None:
         """Forget a session; see `KeyStore.delete_session`."""

@@ -1,4 +1,5 @@
--- API keys and sessions; only hashes of both. `tenant` is null for a key that reaches all of them.
+-- API keys and sessions; only hashes of both. `tenant` is null for a key that reaches all of them;
+-- `person` is JSON, of a session that began at a provider.
 
 CREATE TABLE api_key (
   key INTEGER PRIMARY KEY,
@@ -17,5 +18,7 @@ CREATE TABLE session (
   hash TEXT PRIMARY KEY,
   key_id TEXT NOT NULL,
   created_at REAL NOT NULL,
-  expires_at REAL NOT NULL
+  expires_at REAL NOT NULL,
+  tenant TEXT,
+  person TEXT
 ) WITHOUT ROWID;

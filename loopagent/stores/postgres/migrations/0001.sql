@@ -203,7 +203,8 @@ CREATE TABLE notice (
 CREATE INDEX notice_run ON notice (run);
 CREATE INDEX notice_due ON notice (due) WHERE due IS NOT NULL;
 
--- API keys and sessions; only hashes of both. `tenant` is null for a key that reaches all of them.
+-- API keys and sessions; only hashes of both. `tenant` is null for a key that reaches all of them;
+-- `person` of a session is JSON, where it began at a provider.
 CREATE TABLE api_key (
   key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id text NOT NULL UNIQUE,
@@ -221,7 +222,9 @@ CREATE TABLE session (
   hash text PRIMARY KEY,
   key_id text NOT NULL,
   created_at double precision NOT NULL,
-  expires_at double precision NOT NULL
+  expires_at double precision NOT NULL,
+  tenant text,
+  person text
 );
 
 -- The library: actions that are built in the page, their versions, what runs were started with, and who did what.

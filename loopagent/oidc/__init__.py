@@ -1,0 +1,1 @@
+"""Signing in to the pages at an OpenID provider: authorization code with PKCE; an extra, `loopagent[oidc]`."""
