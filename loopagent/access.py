@@ -36,6 +36,8 @@ class AccessSettings(Spec):
     """How many requests a key may make in the long run."""
     burst: int = Field(default=200, ge=1)
     """How many it may make at once."""
+    stream_check_seconds: float = Field(default=10.0, gt=0, le=300)
+    """How long after a key or session ends the streams that it opened end, at the latest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from loopagent.http.models import (
 from loopagent.http.models_events import EventPage, EventView
 from loopagent.http.problems import responses
 from loopagent.http.sse import HEADERS, position, stream
+from loopagent.http.still import Follows
 from loopagent.http.uploads import UploadRoute, form, uploaded
 from loopagent.runview import RunView
 from loopagent.tree import nested
@@ -107,13 +108,13 @@ async def create_run(
     },
 )
 async def create_and_stream(
-    app: Host, who: Who, request: Request, body: NewRun, session: Session = ""
+    app: Host, who: Who, request: Request, body: NewRun, *, still: Follows, session: Session = ""
 ) -> StreamingResponse:
     """Start a run and follow it; files as for `POST /runs`."""
     view = await _start(app, who, body, session, uploaded(request))
     headers = {**HEADERS, "Location": f"/api/v1/runs/{view.id}"}
     return StreamingResponse(
-        stream(app, view.id, 0), media_type="text/event-stream", headers=headers
+        stream(app, view.id, 0, still), media_type="text/event-stream", headers=headers
     )
 
 
@@ -203,6 +204,7 @@ async def list_events(
 )
 async def follow_run(
     app: Host,
+    still: Follows,
     run_id: RunId,
     after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID", max_length=100)] = None,
@@ -212,7 +214,7 @@ async def follow_run(
     if await app.told_all(run_id, start):
         return Response(status_code=204)
     return StreamingResponse(
-        stream(app, run_id, start), media_type="text/event-stream", headers=HEADERS
+        stream(app, run_id, start, still), media_type="text/event-stream", headers=HEADERS
     )
 
 

@@ -10,9 +10,12 @@ from typing import Any
 
 from loopagent.app import App
 from loopagent.errors import RequestError
+from loopagent.http.still import Still
 
 
 KEEP_ALIVE_SECONDS = 15.0
+ENDED = "access.ended"
+"""The last event of a stream whose reader's key or session counts no more."""
 OPEN_CALLS = 200
 """Most open calls, in the whole tree, that are looked for when a client reconnects."""
 LOOK_BACK = 200
@@ -36,8 +39,8 @@ def position(last_event_id: str | None, after: int | None) -> int:
     return int(text)
 
 
-async def stream(app: App, run_id: str, after: int) -> AsyncIterator[str]:
-    """The events after `after` as text of the stream, until the run ends or the server stops."""
+async def stream(app: App, run_id: str, after: int, still: Still) -> AsyncIterator[str]:
+    """The events after `after` as text of the stream, until the run ends, the server stops, or access does."""
     for asked in await unanswered(app, run_id, after):
         yield _without_number(asked)
     queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(maxsize=1)
@@ -45,14 +48,17 @@ async def stream(app: App, run_id: str, after: int) -> AsyncIterator[str]:
     try:
         while True:
             try:
-                async with asyncio.timeout(KEEP_ALIVE_SECONDS):
+                async with asyncio.timeout(min(KEEP_ALIVE_SECONDS, still.seconds_left())):
                     event = await queue.get()
+                text = None if event is None else frame(event)
             except TimeoutError:
-                yield ": keep-alive\n\n"
-                continue
-            if event is None:
+                text = ": keep-alive\n\n"
+            if text is None:
                 return
-            yield frame(event)
+            if await still.over():
+                yield frame({"type": ENDED, "runId": run_id})
+                return
+            yield text
     finally:
         pump.cancel()
         await asyncio.gather(pump, return_exceptions=True)

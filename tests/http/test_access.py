@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -152,6 +153,39 @@ async def test_sign_in_leads_nowhere_else_and_plain_http_has_no_secure_cookie() 
             done = await client.post("/signin", data=sent, headers=HERE)
             assert done.headers["location"] == "/"
             assert "Secure" not in done.headers["set-cookie"]
+
+
+@pytest.mark.parametrize("how", ["revoked", "signed out", "expired", "first key"])
+async def test_a_stream_ends_with_what_opened_it(how: str) -> None:
+    now = [1_000.0]
+    often = AccessSettings(session_hours=1, stream_check_seconds=0.02)
+    agent = Agent("a", model=Listening(ASKS), actions=[mail])
+    made = App(agents=[agent], env={}, clock=lambda: now[0])
+    async with made as app, calling(app, access=often) as client:
+        run = await app.start("a", "Go.")
+        await app.wait(run.id)
+        if how != "first key":
+            key, row = await app.keys.create("desk")
+            await client.post("/signin", data={"key": key}, headers=HERE)
+        address = f"/api/v1/runs/{run.id}/stream"
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            following = group.create_task(client.get(address))
+            while not app.bus.heard(run.id):  # noqa: ASYNC110 - nobody says that somebody follows
+                await asyncio.sleep(0.01)
+            if how == "first key":
+                await app.keys.create("desk")
+            elif how == "revoked":
+                await app.keys.revoke(row.id)
+            elif how == "signed out":
+                await client.post("/signout", headers=HERE)
+            else:
+                now[0] += 3_600
+        told = following.result().text
+        assert "event: request.created" in told
+        assert told.endswith(
+            f'event: access.ended\ndata: {{"type": "access.ended", "runId": "{run.id}"}}\n\n'
+        )
+        assert (await client.get(address)).status_code == 401
 
 
 def serve(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -153,6 +153,7 @@ const listen = () => {
     };
     for (const type of live.dataset.types.split(" ")) source.addEventListener(type, take);
     source.addEventListener("stream.reset", () => location.reload());
+    source.addEventListener("access.ended", () => location.reload()); // asks to sign in again
   };
   open();
   // a hidden tab gives its connection back: browsers have six for a server
