@@ -149,13 +149,18 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
     return zip(words[::2], words[1::2], strict=True)
 
 
+_OPERATING: Final = f"""
+GET {V1}/notifications/receivers
+POST {V1}/notifications/receivers/{{receiver}}/enable
+GET /metrics
+"""
 RULES: Final = (
+    *(Rule(method, path, ("admin",), "server") for method, path in _pairs(_OPERATING)),
     *(Rule("GET", one, READ) for one in _READING.split()),
     *(Rule("GET", one, SCOPES) for one in _KNOWING.split()),
     *(Rule(method, path, ("runs",)) for method, path in _pairs(_RUNNING)),
     *(Rule(method, path, ("requests.answer",)) for method, path in _pairs(_ANSWERING)),
     *(Rule(method, path, ("actions.write",)) for method, path in _pairs(_BUILDING)),
-    Rule("GET", "/metrics", ("admin",), "server"),
 )
 """The table; the first rule that fits is taken."""
 OPEN: Final = (

@@ -183,11 +183,15 @@ class Hosting(Controlling, Granting):
             clock=self._clock,
             env=self.env,
             mask=self.redactor.mask,
+            shows=telling.Shown(self.store, self._show_run, self.redactor.mask),
         )
         if self._recover:
             made.check()
         self.bus.taps.append(made.heard)
         return made
+
+    async def _show_run(self, run_id: str) -> dict[str, Any]:
+        return (await self.get(run_id)).public()
 
     def add(self, agent: Agent[Any]) -> None:
         """Make an agent known.

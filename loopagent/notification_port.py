@@ -55,6 +55,23 @@ class Notice:
     """The latest attempts, oldest first."""
     data: dict[str, Any] = field(default_factory=dict[str, Any])
     """What the receiver is told: ids and short words."""
+    tenant: str = ""
+    """That of its run."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailingReceiver:
+    """Somebody whose notifications were given up. Times are in seconds since the epoch."""
+
+    target: str
+    failures: int
+    """How many in a row."""
+    at: float
+    """When the latest one was given up."""
+    error: str
+    """Why."""
+    disabled_at: float | None = None
+    """Since when nothing is sent there any more; None while it is."""
 
 
 class NotificationStore(Protocol):
@@ -73,10 +90,11 @@ class NotificationStore(Protocol):
         *,
         run_id: str | None = None,
         status: str | None = None,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[Notice], str | None]:
-        """A page of notifications, newest first, and the cursor of the next page."""
+        """A page of notifications, newest first, and the cursor of the next page; with `tenant` those of its runs."""
         ...
 
     async def notice_due(self) -> float | None:
@@ -99,5 +117,26 @@ class NotificationStore(Protocol):
         ...
 
     async def forget_notices(self, before: float) -> int:
-        """Remove notifications of before a time, those that are open excepted; returns how many."""
+        """Remove notifications of before a time, those that are open excepted; returns how many.
+
+        What is known of failing addresses that runs named goes with them.
+        """
+        ...
+
+    async def receiver(self, target: str) -> FailingReceiver | None:
+        """A receiver whose latest notification was given up, or None."""
+        ...
+
+    async def receivers(self) -> list[FailingReceiver]:
+        """All of them, by target."""
+        ...
+
+    async def receiver_failed(
+        self, target: str, *, at: float, error: str, disable_after: int
+    ) -> FailingReceiver:
+        """Count a notification that was given up; so many in a row disable the receiver, 0: none do."""
+        ...
+
+    async def forget_receiver(self, target: str, *, disabled: bool) -> bool:
+        """Forget that a receiver failed, if it is disabled, or if it is not; False when there is no such one."""
         ...

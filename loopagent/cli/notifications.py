@@ -13,7 +13,8 @@ from loopagent.cli.manage import AsJson, with_app
 from loopagent.cli.opening import Database, ProjectDir
 from loopagent.cli.output import out, print_json, short, table
 from loopagent.notification_port import Notice, NoticeStatus
-from loopagent.notifications.service import public, shown_target
+from loopagent.notifications.receivers import ReceiverView, shown_target
+from loopagent.notifications.service import public
 
 
 notifications = typer.Typer(
@@ -40,6 +41,44 @@ def list_notifications(
             return 0
         columns = ("id", "when", "what", "run", "to", "status", "tries", "last answer")
         table(columns, [_row(one) for one in rows])
+        return 0
+
+    with_app(project, db, work)
+
+
+@notifications.command("receivers")
+def list_receivers(
+    project: ProjectDir = Path(), db: Database = None, as_json: AsJson = False
+) -> None:
+    """List who is told, and who fails or is disabled because of that."""
+
+    async def work(app: App) -> int:
+        found = await app.notifications.receivers.list()
+        if as_json:
+            print_json([one.public() for one in found])
+            return 0
+        columns = ("receiver", "kind", "where", "events", "status", "failures", "last error")
+        table(columns, [_receiver_row(one) for one in found])
+        return 0
+
+    with_app(project, db, work)
+
+
+@notifications.command("enable")
+def enable_receiver(
+    receiver: Annotated[str, typer.Argument(help="As `notifications receivers` shows it.")],
+    project: ProjectDir = Path(),
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell a receiver again that was disabled; what failed meanwhile is not sent by itself, replay it."""
+
+    async def work(app: App) -> int:
+        found = await app.notifications.receivers.enable(receiver)
+        if as_json:
+            print_json(found.public())
+        else:
+            out.print(f"{receiver} is enabled", markup=False)
         return 0
 
     with_app(project, db, work)
@@ -90,6 +129,13 @@ def _row(one: Notice) -> tuple[str, ...]:
     when = datetime.fromtimestamp(one.at, UTC).astimezone().isoformat(" ", "seconds")
     target, answer = short(shown_target(one.target), 60), short(_answer(one), 80)
     return one.id, when, one.kind, one.run_id, target, one.status, str(one.tries), answer
+
+
+def _receiver_row(one: ReceiverView) -> tuple[str, ...]:
+    shown = one.public()
+    events = " ".join(one.events) or "all"
+    error = short(shown["error"], 80)
+    return one.id, one.kind, one.target, events, shown["status"], str(shown["failures"]), error
 
 
 def _answer(one: Notice) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import JsonValue
 
 from loopagent.http.body import View
@@ -41,6 +43,34 @@ class NotificationView(View):
     """What is told."""
     attempts: list[AttemptView]
     """The latest attempts, oldest first."""
+
+
+class ReceiverDetail(View):
+    """Who is told. Times are in seconds since the epoch."""
+
+    id: str
+    kind: Literal["webhook", "mail", "run"]
+    """`run`: an address that a run named, which is listed while it fails."""
+    target: str
+    """Where it is, without what may be a secret."""
+    events: list[str]
+    """What it is told; empty for everything."""
+    agents: list[str]
+    """Of which agents; empty for all."""
+    status: Literal["enabled", "failing", "disabled"]
+    """`disabled`: too many failed in a row, so nothing is sent there until somebody enables it."""
+    failures: int
+    """Notifications in a row that were given up."""
+    failed_at: float | None = None
+    error: str
+    """Why the latest one was given up."""
+    disabled_at: float | None = None
+
+
+class ReceiverList(View):
+    """All receivers."""
+
+    receivers: list[ReceiverDetail]
 
 
 class NotificationPage(View):

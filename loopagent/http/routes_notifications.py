@@ -6,19 +6,23 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from loopagent.access import Caller
-from loopagent.app import App
 from loopagent.callers import check_run
-from loopagent.errors import RequestError
 from loopagent.http.access import Who
-from loopagent.http.models_notifications import NotificationPage, NotificationView
+from loopagent.http.models_notifications import (
+    NotificationPage,
+    NotificationView,
+    ReceiverDetail,
+    ReceiverList,
+)
 from loopagent.http.problems import responses
 from loopagent.http.routes_runs import Host, Key
 from loopagent.notification_port import Notice, NoticeStatus
+from loopagent.notifications.receivers import ReceiverView
 from loopagent.notifications.service import public
 
 
 NoticeId = Annotated[str, Path(max_length=200, description="Id of a notification.")]
+ReceiverId = Annotated[str, Path(max_length=200, description="Id of a receiver.")]
 router = APIRouter(tags=["notifications"])
 
 
@@ -32,12 +36,30 @@ async def list_notifications(
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> NotificationPage:
-    """List notifications, newest first, with their latest attempts; those of one run for the key of a tenant."""
-    await _check(app, who, run_id)
+    """List notifications, newest first, with their latest attempts; for the key of a tenant those of its runs."""
+    if run_id is not None:
+        await check_run(app, who, run_id)
     rows, following = await app.notifications.list(
-        run_id=run_id, status=status, cursor=cursor, limit=limit
+        run_id=run_id, status=status, tenant=who.tenant, cursor=cursor, limit=limit
     )
     return NotificationPage(notifications=[_view(one) for one in rows], next_cursor=following)
+
+
+@router.get("/notifications/receivers", responses=responses(401, 503))
+async def list_receivers(app: Host) -> ReceiverList:
+    """List who is told, and who fails or is disabled because of that."""
+    found = await app.notifications.receivers.list()
+    return ReceiverList(receivers=[_receiver(one) for one in found])
+
+
+@router.post(
+    "/notifications/receivers/{receiver_id}/enable",
+    responses=responses(400, 401, 404, 409, 413, 422, 503),
+)
+async def enable_receiver(app: Host, receiver_id: ReceiverId, key: Key = None) -> ReceiverDetail:
+    """Tell a receiver again that was disabled; what failed meanwhile is sent when it is replayed."""
+    del key  # honoured before the route, for every POST
+    return _receiver(await app.notifications.receivers.enable(receiver_id))
 
 
 @router.get("/notifications/{notice_id}", responses=responses(401, 404, 422, 503))
@@ -57,12 +79,8 @@ async def replay_notification(app: Host, notice_id: NoticeId, key: Key = None) -
     return _view(await app.notifications.replay(notice_id))
 
 
-async def _check(app: App, who: Caller, run_id: str | None) -> None:
-    if run_id is not None:
-        await check_run(app, who, run_id)
-    elif who.tenant is not None:
-        text = "Name a run with runId: the list of all needs a key for all tenants."
-        raise RequestError("forbidden", text, status=403)
+def _receiver(one: ReceiverView) -> ReceiverDetail:
+    return ReceiverDetail.model_validate(one.public())
 
 
 def _view(one: Notice) -> NotificationView:

@@ -9,6 +9,7 @@ from loopagent.notifications.spec import MailReceiver, NotificationSettings, Web
 
 
 if TYPE_CHECKING:
+    from loopagent.notifications.full import Shown
     from loopagent.notifications.senders import Senders
     from loopagent.notifications.service import Notifications
 
@@ -22,9 +23,10 @@ __all__ = [
     "NotificationSettings",
     "Notifications",
     "Senders",
+    "Shown",
     "WebhookReceiver",
 ]
-_WHERE = {"Senders": "senders", "Notifications": "service"}
+_WHERE = {"Senders": "senders", "Notifications": "service", "Shown": "full"}
 
 
 def __getattr__(name: str) -> Any:

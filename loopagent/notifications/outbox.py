@@ -56,6 +56,7 @@ def _notice(commit: Commit, place: int, fact: Fact, target: str) -> Notice:
         since=commit.at,
         due=commit.at,
         data=_data(commit, fact),
+        tenant=state.tenant,
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx2
 
@@ -20,20 +20,22 @@ from loopagent.egress import (
 )
 from loopagent.egress.policy import matches, network
 from loopagent.errors import ConfigError
+from loopagent.notification_port import Notice
 from loopagent.notifications import mailing, signing, telling
+from loopagent.notifications.receivers import GONE
 from loopagent.notifications.spec import MAIL
 
 
 if TYPE_CHECKING:
     import ssl
 
-    from loopagent.notification_port import Notice
-    from loopagent.notifications.spec import MailReceiver, NotificationSettings
+    from loopagent.notifications.spec import Format, MailReceiver, NotificationSettings, Payload
 
 MAX_ANSWER_BYTES: Final = 100_000
 """Largest answer of a receiver; only its status counts."""
-GONE: Final = 410
-"""The status by which a receiver says that it wants to hear nothing more."""
+TOO_LARGE: Final = {"truncated": True}
+"""What stands in a body that would have been too large if it were full."""
+More: TypeAlias = Callable[[Notice], Awaitable[Mapping[str, Any]]]
 _GOOD: Final = range(200, 300)
 
 
@@ -45,6 +47,25 @@ class Told:
     error: str = ""
     final: bool = False
     after_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """How a receiver is reached."""
+
+    url: str
+    policy: EgressPolicy
+    secret_env: str
+    form: Format
+    payload: Payload
+
+    @property
+    def is_full(self) -> bool:
+        return self.payload == "full"
+
+
+async def _nothing_more(_: Notice) -> Mapping[str, Any]:
+    return {}
 
 
 class Senders:
@@ -70,12 +91,18 @@ class Senders:
         self._trust = trust
         self._webhooks = {one.name: one for one in settings.webhooks}
 
-    async def tell(self, notice: Notice, now: float) -> Told:
-        """Try once; never raises for what a receiver, the network or the settings do."""
+    async def tell(self, notice: Notice, now: float, more: More | None = None) -> Told:
+        """Try once; never raises for what a receiver, the network or the settings do.
+
+        Args:
+            notice: What to tell.
+            now: Seconds since the epoch.
+            more: Gives what a full body holds beside.
+        """
         try:
             if notice.target == MAIL and self._settings.mail is not None:
                 return await self._mail(notice, self._settings.mail)
-            return await self._post(notice, now)
+            return await self._post(notice, now, more or _nothing_more)
         except ConfigError as error:
             return Told(error=str(error))
         except Exception as error:  # noqa: BLE001 - what one cannot be told must not keep the others waiting
@@ -103,29 +130,40 @@ class Senders:
             raise EgressDeniedError(target.host, "the host is not among those of [egress]")
         return policy
 
-    def _where(self, target: str) -> tuple[str, EgressPolicy, str] | None:
-        """Address, policy and the variable of the secret; None for a receiver that is not known any more."""
+    def _where(self, target: str) -> _Where | None:
+        """How a receiver is reached; None for one that is not known any more."""
+        settings = self._settings
         if "://" in target:
-            return target, self.run_policy(target), self._settings.secret_env
+            policy, secret_env = self.run_policy(target), settings.secret_env
+            return _Where(target, policy, secret_env, settings.run_format, settings.run_payload)
         known = self._webhooks.get(target)
-        return (known and (known.url, operator_policy(known.url), known.secret_env)) or None
+        if known is None:
+            return None
+        policy = operator_policy(known.url)
+        return _Where(known.url, policy, known.secret_env, known.format, known.payload)
 
-    async def _post(self, notice: Notice, now: float) -> Told:
+    async def _body(self, notice: Notice, where: _Where, more: More) -> tuple[str, bytes]:
+        base_url, beside = self._settings.base_url, (await more(notice) if where.is_full else {})
+        kind, content = telling.body(notice, base_url, where.form, beside)
+        if len(content) > self._settings.max_payload_bytes:
+            kind, content = telling.body(notice, base_url, where.form, TOO_LARGE)
+        return kind, content
+
+    async def _post(self, notice: Notice, now: float, more: More) -> Told:
         try:
             where = self._where(notice.target)
             if where is None:
                 text = f"there is no receiver {notice.target} in the settings any more"
                 return Told(error=text, final=True)
-            url, policy, secret_env = where
-            content = telling.body(notice, self._settings.base_url)
-            secrets = signing.secrets_in(self._env, secret_env)
+            kind, content = await self._body(notice, where, more)
+            secrets = signing.secrets_in(self._env, where.secret_env)
             marks = signing.headers(secrets, notice.id, int(now), content)
-            client = GuardedClient(policy, trust=self._trust)
+            client = GuardedClient(where.policy, trust=self._trust)
             async with opened(client) as sender:
                 answer = await sender.fetch(
                     "POST",
-                    url,
-                    headers=[("content-type", "application/json"), *marks],
+                    where.url,
+                    headers=[("content-type", kind), *marks],
                     content=content,
                     bounds=Bounds(
                         total_seconds=self._settings.timeout_seconds, max_bytes=MAX_ANSWER_BYTES

@@ -17,12 +17,12 @@ from loopagent.logs import log
 from loopagent.notification_port import MAX_ATTEMPTS_KEPT, Attempt, Notice
 from loopagent.notifications import mailing, signing
 from loopagent.notifications.outbox import ONLY
-from loopagent.notifications.senders import Senders, Told
-from loopagent.notifications.spec import MAIL
+from loopagent.notifications.receivers import Receivers, id_of, shown_target
+from loopagent.notifications.senders import More, Senders, Told
 
 
 if TYPE_CHECKING:
-    from loopagent.notifications.spec import NotificationSettings, Receiver
+    from loopagent.notifications.spec import NotificationSettings
     from loopagent.ports import Commit, Store
 
 POLL_SECONDS: Final = 5.0
@@ -36,6 +36,7 @@ FORGET_SECONDS: Final = 3_600.0
 """How often old ones are forgotten."""
 DAY_SECONDS: Final = 86_400.0
 MAX_URL_CHARS: Final = 2_000
+DISABLED: Final = Told(error="its receiver is disabled: enable it, then replay", final=True)
 
 
 class Notifications:
@@ -48,6 +49,7 @@ class Notifications:
         clock: Seconds since the epoch.
         env: Where secrets come from.
         mask: Takes secrets out of texts.
+        shows: Gives what a full body holds beside ids and short words.
         chance: A number between 0 and 1 that shortens pauses, so that not all try again at once.
     """
 
@@ -60,6 +62,7 @@ class Notifications:
         clock: Callable[[], float],
         env: Mapping[str, str],
         mask: Callable[[str], str],
+        shows: More | None = None,
         chance: Callable[[], float] | None = None,
     ) -> None:
         self.settings = settings
@@ -68,6 +71,8 @@ class Notifications:
         self._clock = clock
         self._env = env
         self._mask = mask
+        self._shows = shows
+        self.receivers = Receivers(settings, store, clock)
         self._chance = chance or SystemRandom().random
         self._woken = asyncio.Event()
         self._forgot = 0.0
@@ -102,10 +107,7 @@ class Notifications:
         Raises:
             RequestError: `invalid_webhook` (422): it is none, or may not be called.
         """
-        settings = self.settings
-        named: list[tuple[str, Receiver]] = [(one.name, one) for one in settings.webhooks]
-        if settings.mail is not None:
-            named.append((MAIL, settings.mail))
+        named = self.receivers.named.items()
         wanting = [(name, one) for name, one in named if not one.agents or agent in one.agents]
         entries = [
             name + (ONLY + ",".join(one.events) if one.events else "") for name, one in wanting
@@ -136,15 +138,18 @@ class Notifications:
         *,
         run_id: str | None = None,
         status: str | None = None,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[Notice], str | None]:
-        """A page of notifications, newest first, and the cursor of the next page.
+        """A page of notifications, newest first, and the cursor of the next page; those of a tenant, or all.
 
         Raises:
             RequestError: `bad_cursor` (400).
         """
-        return await self._store.notices(run_id=run_id, status=status, cursor=cursor, limit=limit)
+        return await self._store.notices(
+            run_id=run_id, status=status, tenant=tenant, cursor=cursor, limit=limit
+        )
 
     async def get(self, notice_id: str) -> Notice:
         """One notification.
@@ -162,9 +167,13 @@ class Notifications:
         """Have one sent again now, under the same id, whether it got through or not.
 
         Raises:
-            RequestError: `unknown_notification` (404); `being_sent` (409), somebody tries just now.
+            RequestError: `unknown_notification` (404); `being_sent` (409), somebody tries just now;
+                `receiver_disabled` (409), nothing is sent there any more.
         """
         known, now = await self.get(notice_id), self._clock()
+        if await self.receivers.disabled(known.target):
+            text = f"The receiver {id_of(known.target)} is disabled: enable it first."
+            raise RequestError("receiver_disabled", text, status=409)
         if known.status == "sending" and (known.due or 0.0) > now:
             text = "The notification is being sent just now; look again in a moment."
             raise RequestError("being_sent", text, status=409, retryable=True)
@@ -210,12 +219,14 @@ class Notifications:
 
     async def _send(self, notice: Notice) -> None:
         began = self._clock()
-        told = await self._senders.tell(notice, began)
+        told = await self._told(notice, began)
         after = judged(notice, told, self.settings, (began, self._clock()), self._chance())
         error = self._mask(told.error)
         latest = Attempt(began, max(0.0, self._clock() - began), told.status, error)
         attempts = (*notice.attempts, latest)[-MAX_ATTEMPTS_KEPT:]
         kept = await self._store.save_notice(replace(after, attempts=attempts))
+        if kept and told != DISABLED:
+            await self.receivers.heard(notice, after, replace(told, error=error))
         about = {"id": notice.id, "kind": notice.kind, "run_id": notice.run_id}
         if not kept:
             log.info("notification.taken_over", **about)
@@ -223,6 +234,11 @@ class Notifications:
             log.warning("notification.failed", **about, tries=after.tries, error=error)
         else:
             log.info(f"notification.{after.status}", **about, tries=after.tries)
+
+    async def _told(self, notice: Notice, now: float) -> Told:
+        if await self.receivers.disabled(notice.target):
+            return DISABLED
+        return await self._senders.tell(notice, now, self._shows)
 
     async def _forget(self) -> None:
         now = self._clock()
@@ -270,14 +286,6 @@ def checked_address(url: str, where: str) -> None:
         fits = False
     if not fits:
         raise ConfigError(f"{where}: its url is no address; write https://HOST/PATH")
-
-
-def shown_target(target: str) -> str:
-    """Who is told, as lists show it: of an address only what holds no secret of its owner's."""
-    if "://" not in target:
-        return target
-    url = httpx2.URL(target)
-    return f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}/…"
 
 
 def public(notice: Notice) -> dict[str, Any]:

@@ -14,6 +14,10 @@ from loopagent.notifications.signing import PREFIX
 from loopagent.redaction import MIN_CHARS
 
 
+Format = Literal["standard", "cloudevents"]
+"""How a body is put: `{type, timestamp, data}` of Standard Webhooks, or the JSON of CloudEvents 1.0."""
+Payload = Literal["thin", "full"]
+"""What a body holds: ids and short words, or also the request, or the run that ended, as the API shows it."""
 Kind = Literal["request.created", "run.completed", "run.failed", "run.cancelled"]
 Word = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,49}$")]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
@@ -40,6 +44,10 @@ class WebhookReceiver(Receiver):
     """What it is called in lists."""
     url: str = Field(min_length=1, max_length=2_000)
     """Its address; it may be on this machine or network."""
+    format: Format = "standard"
+    """How the body is put."""
+    payload: Payload = "thin"
+    """What the body holds."""
     secret_env: Variable = SECRET_ENV
     """Environment variable with its secret, `whsec_…`; while secrets change, several with blanks between them."""
 
@@ -78,6 +86,14 @@ class NotificationSettings(Spec):
     """Hosts that addresses of runs may lead to, like `hooks.example.com` or `*.example.com`; empty for all."""
     secret_env: Variable = SECRET_ENV
     """Environment variable with the secret for addresses of runs."""
+    run_format: Format = "standard"
+    """How the body is put for addresses of runs."""
+    run_payload: Payload = "thin"
+    """What the body holds for addresses of runs."""
+    max_payload_bytes: int = Field(default=1_000_000, ge=1_000, le=100_000_000)
+    """Largest full body; what would be larger is sent thin."""
+    disable_after: int = Field(default=5, ge=0, le=1_000_000)
+    """So many notifications given up in a row disable their receiver; 0: never."""
     timeout_seconds: float = Field(default=15.0, gt=0, le=120)
     """How long an attempt may take."""
     first_retry_seconds: float = Field(default=5.0, gt=0, le=3_600)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -17,7 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loopagent.notification_port import Notice
+    from loopagent.notifications.spec import Format
 
+CLOUD_PREFIX = "loopagent."
+"""What the types of events begin with as CloudEvents."""
+NONE: Mapping[str, Any] = MappingProxyType({})
 _SUBJECTS = {
     REQUEST: "Your answer is needed",
     "run.completed": "A run is done",
@@ -35,11 +41,33 @@ def link(notice: Notice, base_url: str | None) -> str | None:
     return f"{base_url.rstrip('/')}/{kind}/{quote(name, safe=':')}"
 
 
-def body(notice: Notice, base_url: str | None) -> bytes:
-    """What a program is sent: `{type, timestamp, data}`; the same at every attempt."""
+def body(
+    notice: Notice, base_url: str | None, form: Format = "standard", more: Mapping[str, Any] = NONE
+) -> tuple[str, bytes]:
+    """What a program is sent, and its media type.
+
+    Args:
+        notice: What to tell.
+        base_url: Where people find the pages.
+        form: How it is put.
+        more: What a full body holds beside.
+    """
     url = link(notice, base_url)
-    data: dict[str, Any] = {**notice.data, **({} if url is None else {"url": url})}
-    return to_json({"type": notice.kind, "timestamp": _iso(notice.at), "data": data})
+    data: dict[str, Any] = {**notice.data, **({} if url is None else {"url": url}), **more}
+    if form == "standard":
+        content = {"type": notice.kind, "timestamp": _iso(notice.at), "data": data}
+        return "application/json", to_json(content)
+    event = {
+        "specversion": "1.0",
+        "id": notice.id,
+        "source": f"{(base_url or '').rstrip('/')}/runs/{quote(notice.run_id, safe=':')}",
+        "type": f"{CLOUD_PREFIX}{notice.kind}",
+        "time": _iso(notice.at),
+        "subject": str(notice.data.get("requestId", notice.run_id)),
+        "datacontenttype": "application/json",
+        "data": data,
+    }
+    return "application/cloudevents+json", to_json(event)
 
 
 def mail(notice: Notice, base_url: str | None, sender: str, to: Sequence[str]) -> EmailMessage:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from loopagent.notification_port import OPEN
+from loopagent.notification_port import OPEN, FailingReceiver
 from loopagent.notifications.outbox import notices_of
 from loopagent.stores import records
 
@@ -25,6 +25,7 @@ class MemoryNotices:
         super().__init__()
         self._notices: dict[str, tuple[int, Notice]] = {}
         self._last_notice = 0
+        self._receivers: dict[str, FailingReceiver] = {}
 
     def _announce(self, commit: Commit) -> None:
         for one in notices_of(commit):
@@ -47,6 +48,7 @@ class MemoryNotices:
         *,
         run_id: str | None = None,
         status: str | None = None,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[Notice], str | None]:
@@ -58,6 +60,7 @@ class MemoryNotices:
             if (before is None or pair[0] < before)
             and run_id in (None, pair[1].run_id)
             and status in (None, pair[1].status)
+            and tenant in (None, pair[1].tenant)
         )
         found = list(islice(fitting, size + 1))
         return [one for _, one in found[:size]], records.next_cursor("notices", found, size)
@@ -95,4 +98,35 @@ class MemoryNotices:
         ]
         for key in old:
             del self._notices[key]
+        kept = self._receivers.items()
+        self._receivers = {
+            key: one for key, one in kept if one.at >= before or "://" not in one.target
+        }
         return len(old)
+
+    async def receiver(self, target: str) -> FailingReceiver | None:
+        """One that fails; see `NotificationStore.receiver`."""
+        return self._receivers.get(target)
+
+    async def receivers(self) -> list[FailingReceiver]:
+        """All that fail; see `NotificationStore.receivers`."""
+        return sorted(self._receivers.values(), key=lambda one: one.target)
+
+    async def receiver_failed(
+        self, target: str, *, at: float, error: str, disable_after: int
+    ) -> FailingReceiver:
+        """Count a failure; see `NotificationStore.receiver_failed`."""
+        known = self._receivers.get(target) or FailingReceiver(target, 0, at, error)
+        new = replace(known, failures=known.failures + 1, at=at, error=error)
+        if known.disabled_at is None and 0 < disable_after <= new.failures:
+            new = replace(new, disabled_at=at)
+        self._receivers[target] = new
+        return new
+
+    async def forget_receiver(self, target: str, *, disabled: bool) -> bool:
+        """Begin anew; see `NotificationStore.forget_receiver`."""
+        known = self._receivers.get(target)
+        if known is None or (known.disabled_at is not None) != disabled:
+            return False
+        del self._receivers[target]
+        return True

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopagent.errors import RequestError
-from loopagent.notification_port import Attempt
+from loopagent.notification_port import Attempt, FailingReceiver
 from loopagent.testing.store_samples import CREATED_AT, SampleRun, refused, same
 
 
@@ -55,6 +55,50 @@ async def check_notices_of_an_end(store: Store) -> None:
         same(one.kind in kinds, True, f"{one.kind} among what happened")
         same(await store.notice(one.id), one, "the notification by its id")
     same(await store.notice_due(), end.at, "the next one's time")
+
+
+async def check_notices_of_a_tenant(store: Store) -> None:
+    """Each belongs to the tenant of its run, and is listed by it."""
+    await _told(store, "none", "ops")
+    run = SampleRun("theirs")
+    first, end = run.begin(), run.end()
+    await store.create(replace(first, state=replace(first.state, tenant="acme")))
+    await store.commit(replace(end, state=replace(end.state, notify=("ops",), tenant="acme")))
+    for tenant, wanted in ((None, ["theirs", "none"]), ("acme", ["theirs"]), ("", ["none"])):
+        found, _ = await store.notices(tenant=tenant)
+        same([one.run_id for one in found], wanted, f"the notifications of tenant {tenant!r}")
+    same((await store.notices(tenant="acme", run_id="none"))[0], [], "of another's run")
+    [taken, _] = await store.claim_notices(now=LATER, lease_seconds=1.0, limit=9)
+    same(taken.tenant, "", "the tenant of a claimed one")
+
+
+async def check_failing_receivers(store: Store) -> None:
+    """Failures in a row are counted, and disable a receiver; then only somebody enables it."""
+    same(await store.receivers(), [], "failing receivers of a new store")
+    same(await store.receiver("ops"), None, "one of them")
+    same(await store.forget_receiver("ops", disabled=True), False, "enabling what did not fail")
+    first = await store.receiver_failed("ops", at=CREATED_AT, error="no", disable_after=2)
+    same(first, FailingReceiver("ops", 1, CREATED_AT, "no"), "after one failure")
+    same(await store.forget_receiver("ops", disabled=True), False, "enabling what is not disabled")
+    same(await store.forget_receiver("ops", disabled=False), True, "a success")
+    failed = [
+        await store.receiver_failed("ops", at=CREATED_AT + one, error=f"no {one}", disable_after=2)
+        for one in range(3)
+    ][-1]
+    wanted = FailingReceiver("ops", 3, CREATED_AT + 2, "no 2", CREATED_AT + 1)
+    same(failed, wanted, "after three failures")
+    same(await store.receiver("ops"), failed, "by its name")
+    same(await store.forget_receiver("ops", disabled=False), False, "a success of a disabled one")
+    url = "https://hooks.example/x"
+    never = await store.receiver_failed(url, at=CREATED_AT, error="no", disable_after=0)
+    same(never.disabled_at, None, "one that is never disabled")
+    gone = await store.receiver_failed("gone", at=CREATED_AT, error="no", disable_after=1)
+    same(gone.disabled_at, CREATED_AT, "one that is disabled at once")
+    same([one.target for one in await store.receivers()], ["gone", url, "ops"], "all of them")
+    await store.forget_notices(LATER)
+    same([one.target for one in await store.receivers()], ["gone", "ops"], "those with names")
+    same(await store.forget_receiver("ops", disabled=True), True, "enabling")
+    same(await store.receiver("ops"), None, "an enabled one")
 
 
 async def check_notices_claimed_once(store: Store) -> None:

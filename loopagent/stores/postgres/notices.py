@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from loopagent.notification_port import OPEN, Notice
 from loopagent.stores import records
-from loopagent.stores.postgres.more_methods import Finding
+from loopagent.stores.postgres.receivers import PostgresReceivers
 from loopagent.stores.postgres.statements import where
 
 
@@ -28,14 +28,16 @@ _COLUMNS = {
     "version": "integer[]",
     "at": "double precision[]",
     "due": "double precision[]",
+    "tenant": "text[]",
 }
 _REST = [name for name in Notice.__dataclass_fields__ if name not in _COLUMNS]
-_FIELDS = "key, id, run, status, version, at, due, body"
+_FIELDS = "key, id, run, status, version, at, due, tenant, body"
 _READ = f"SELECT {_FIELDS} FROM notice"
 _CHANGE = """
 UPDATE notice SET status = $1, version = version + 1, due = $2, body = $3
 WHERE id = $4 AND version = $5 RETURNING key
 """
+_FORGET_ADDRESSES = "DELETE FROM receiver WHERE at < $1 AND target LIKE '%://%'"
 _CLAIM = f"""
 WITH taken AS (
   UPDATE notice SET status = 'sending', version = version + 1, due = $1
@@ -48,7 +50,7 @@ SELECT * FROM taken ORDER BY key
 """
 
 
-class PostgresNotices(Finding):
+class PostgresNotices(PostgresReceivers):
     """Keeps notifications in the database of a store; see `NotificationStore`."""
 
     async def notice(self, notice_id: str) -> Notice | None:
@@ -61,12 +63,14 @@ class PostgresNotices(Finding):
         *,
         run_id: str | None = None,
         status: str | None = None,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[Notice], str | None]:
         """A page of notifications; see `NotificationStore.notices`."""
         before, size = records.decode_cursor("notices", cursor), records.page_size(limit)
-        text, values = where({"run = @": run_id, "status = @": status, "key < @": before})
+        wanted = {"run = @": run_id, "status = @": status, "tenant = @": tenant}
+        text, values = where({**wanted, "key < @": before})
         found = await self._notices(f"{text} ORDER BY key DESC LIMIT {size + 1}", values)
         return [one for _, one in found[:size]], records.next_cursor("notices", found, size)
 
@@ -103,6 +107,7 @@ class PostgresNotices(Finding):
         query = "DELETE FROM notice WHERE at < $1 AND status <> ALL ($2) RETURNING key"
 
         async def forget(db: Db, _: bool) -> int:
+            await db.execute(_FORGET_ADDRESSES, before)
             return len(await db.fetch(query, before, sorted(OPEN)))
 
         return await self._connections.run(forget)
@@ -123,10 +128,10 @@ def add(made: Statement, notices: Sequence[Notice]) -> None:
     made.add(
         "announced",
         f"""
-        INSERT INTO notice (id, run, status, version, at, due, body)
-        SELECT new.id, new.run, new.status, new.version, new.at, new.due, new.body
+        INSERT INTO notice (id, run, status, version, at, due, tenant, body)
+        SELECT new.id, new.run, new.status, new.version, new.at, new.due, new.tenant, new.body
         FROM place, unnest({", ".join(columns)}, {bodies}) WITH ORDINALITY
-          AS new (id, run, status, version, at, due, body, number)
+          AS new (id, run, status, version, at, due, tenant, body, number)
         ORDER BY new.number
         ON CONFLICT (id) DO NOTHING
         """,

@@ -14,19 +14,18 @@ from loopagent.notification_port import OPEN, Notice
 from loopagent.stores import records
 from loopagent.stores.sqlite.conditions import where
 from loopagent.stores.sqlite.file import statements
+from loopagent.stores.sqlite.receivers import SqliteReceivers, forget_addresses
 
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopagent.stores.sqlite.readers import Readers
-    from loopagent.stores.sqlite.writer import Writer
-
 _NOTICE: TypeAdapter[Notice] = TypeAdapter(Notice)
-_COLUMNS = ("id", "run_id", "status", "version", "at", "due")
-_READ = "SELECT key, id, run, status, version, at, due, body FROM notice"
+_COLUMNS = ("id", "run_id", "status", "version", "at", "due", "tenant")
+_READ = "SELECT key, id, run, status, version, at, due, tenant, body FROM notice"
 _PUT = """
-INSERT OR IGNORE INTO notice (id, run, status, version, at, due, body) VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT OR IGNORE INTO notice (id, run, status, version, at, due, tenant, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 _CHANGE = """
 UPDATE notice SET status = ?, version = version + 1, due = ?, body = ? WHERE id = ? AND version = ?
@@ -38,11 +37,8 @@ RETURNING key
 """
 
 
-class SqliteNotices:
+class SqliteNotices(SqliteReceivers):
     """Keeps notifications in the database of a store; see `NotificationStore`."""
-
-    _writer: Writer
-    _readers: Readers
 
     async def notice(self, notice_id: str) -> Notice | None:
         """One notification; see `NotificationStore.notice`."""
@@ -54,13 +50,14 @@ class SqliteNotices:
         *,
         run_id: str | None = None,
         status: str | None = None,
+        tenant: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[Notice], str | None]:
         """A page of notifications; see `NotificationStore.notices`."""
         before, size = records.decode_cursor("notices", cursor), records.page_size(limit)
-        wanted = {"run = ?": run_id, "status = ?": status, "key < ?": before}
-        conditions, given = where(wanted)
+        wanted = {"run = ?": run_id, "status = ?": status, "tenant = ?": tenant}
+        conditions, given = where({**wanted, "key < ?": before})
         rest, values = f"{conditions} ORDER BY key DESC LIMIT ?", (*given, size + 1)
         found = await self._readers.run(lambda db: _read(db, rest, values))
         return [one for _, one in found[:size]], records.next_cursor("notices", found, size)
@@ -96,6 +93,7 @@ class SqliteNotices:
         query = f"DELETE FROM notice WHERE at < ? AND status NOT IN ({still})"  # noqa: S608 - no text of a caller's
 
         def write(db: sqlite3.Connection) -> int:
+            forget_addresses(db, before)
             return db.execute(query, (before,)).rowcount if _is_ready(db) else 0
 
         return await self._writer.submit(lambda: write)

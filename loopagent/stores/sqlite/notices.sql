@@ -9,7 +9,9 @@ CREATE TABLE notice (
   version INTEGER NOT NULL,
   at REAL NOT NULL,
   due REAL,
+  tenant TEXT NOT NULL,
   body TEXT NOT NULL
 );
 CREATE INDEX notice_run ON notice (run);
+CREATE INDEX notice_tenant ON notice (tenant) WHERE tenant <> '';
 CREATE INDEX notice_due ON notice (due) WHERE due IS NOT NULL;

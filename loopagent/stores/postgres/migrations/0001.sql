@@ -198,10 +198,21 @@ CREATE TABLE notice (
   version integer NOT NULL,
   at double precision NOT NULL,
   due double precision,
+  tenant text NOT NULL,
   body text NOT NULL
 );
 CREATE INDEX notice_run ON notice (run);
+CREATE INDEX notice_tenant ON notice (tenant) WHERE tenant <> '';
 CREATE INDEX notice_due ON notice (due) WHERE due IS NOT NULL;
+
+-- Receivers whose latest notification was given up.
+CREATE TABLE receiver (
+  target text PRIMARY KEY,
+  failures integer NOT NULL,
+  at double precision NOT NULL,
+  error text NOT NULL,
+  disabled_at double precision
+);
 
 -- API keys and sessions; only hashes of both. `tenant` is null for a key that reaches all of them;
 -- `person` of a session is JSON, where it began at a provider.
