@@ -50,7 +50,7 @@ COMMANDS: Final = {
     ),
     "notifications": (
         "notifications:notifications",
-        "Notifications of open requests and ended runs: list, replay, send.",
+        "Notifications of open requests and ended runs: list, replay, send; receivers, enable.",
     ),
     "agents": ("tools:agents", "Agents: lint, prompt."),
     "actions": ("library:actions", "Actions: list, lint, test, run, import, publish, export."),

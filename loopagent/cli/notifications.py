@@ -18,7 +18,7 @@ from loopagent.notifications.service import public
 
 
 notifications = typer.Typer(
-    help="Notifications of open requests and ended runs: list, replay, send.",
+    help="Notifications of open requests and ended runs: list, replay, send; receivers, enable.",
     no_args_is_help=True,
 )
 
