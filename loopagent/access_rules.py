@@ -23,9 +23,9 @@ _PARAMETER = re.compile(r"\{(\w+)\}")
 class Rule:
     """What a route asks for.
 
-    Runs and requests that the address names by `run`, `other` and `request`, notifications by `notice`, and triggers
-    by `trigger`, must be ones that the caller reaches. `server`: it concerns all tenants, so a key for one of them does
-    not do.
+    Runs and requests that the address names by `run`, `other` and `request`, notifications by `notice`, triggers by
+    `trigger` and keys by `key` must be ones that the caller reaches. `server`: it concerns all tenants, so a key for
+    one of them does not do.
     """
 
     method: str
@@ -59,6 +59,7 @@ _READING: Final = f"""
 {V1}/runs/{{run}}/client-tools
 {V1}/runs/{{run}}/compare/{{other}}
 {V1}/requests
+{V1}/audit
 {V1}/requests/{{request}}
 {V1}/triggers
 {V1}/triggers/{{trigger}}
@@ -83,6 +84,8 @@ _READING: Final = f"""
 /artifacts
 /compare
 /memory
+/audit
+/notifications
 """
 _KNOWING: Final = f"""
 {V1}/agents
@@ -116,6 +119,7 @@ POST /runs/{{run}}
 POST /agents/{{name}}
 POST /agents/{{name}}/dry-run
 POST /memory/{{note}}
+POST /notifications/{{notice}}
 """
 _ANSWERING: Final = f"""
 POST {V1}/requests/{{request}}/answer
@@ -149,15 +153,28 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
     return zip(words[::2], words[1::2], strict=True)
 
 
+_ADMINISTERING: Final = f"""
+GET {V1}/keys
+POST {V1}/keys
+DELETE {V1}/keys/{{key}}
+GET {V1}/sessions
+DELETE {V1}/sessions/{{session}}
+GET /keys
+POST /keys
+POST /keys/{{key}}
+POST /sessions/{{session}}
+"""
 _OPERATING: Final = f"""
 GET {V1}/notifications/receivers
 POST {V1}/notifications/receivers/{{receiver}}/enable
+POST /notifications/receivers/{{receiver}}
 GET /metrics
 """
 RULES: Final = (
     *(Rule(method, path, ("admin",), "server") for method, path in _pairs(_OPERATING)),
     *(Rule("GET", one, READ) for one in _READING.split()),
     *(Rule("GET", one, SCOPES) for one in _KNOWING.split()),
+    *(Rule(method, path, ("admin",)) for method, path in _pairs(_ADMINISTERING)),
     *(Rule(method, path, ("runs",)) for method, path in _pairs(_RUNNING)),
     *(Rule(method, path, ("requests.answer",)) for method, path in _pairs(_ANSWERING)),
     *(Rule(method, path, ("actions.write",)) for method, path in _pairs(_BUILDING)),

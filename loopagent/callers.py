@@ -142,18 +142,38 @@ class Access:
         for name in ("run", "other"):
             if name in named:
                 await check_run(self._app, caller, named[name])
-        if "request" in named:
-            row = await self._app.store.request(named["request"])
-            if not caller.reaches(row.tenant if row else None):
-                raise _unknown("request", named["request"])
-        if "notice" in named:
-            told = await self._app.store.notice(named["notice"])
-            if not caller.reaches(await self._app.store.tenant_of(told.run_id) if told else None):
-                raise _unknown("notification", named["notice"])
-        if "trigger" in named:
-            spec = self._app.triggers.specs.get(named["trigger"])
-            if not caller.reaches(spec.tenant if spec else None):
-                raise _unknown("trigger", named["trigger"])
+        for name, (what, tenant_of) in OWNERS.items():
+            if name in named and not caller.reaches(await tenant_of(self._app, named[name])):
+                raise _unknown(what, named[name])
+
+
+async def _of_request(app: App, name: str) -> str | None:
+    row = await app.store.request(name)
+    return row.tenant if row else None
+
+
+async def _of_notice(app: App, name: str) -> str | None:
+    told = await app.store.notice(name)
+    return await app.store.tenant_of(told.run_id) if told else None
+
+
+async def _of_key(app: App, name: str) -> str | None:
+    key = await app.store.key(name)
+    return key.tenant if key else None
+
+
+async def _of_trigger(app: App, name: str) -> str | None:
+    spec = app.triggers.specs.get(name)
+    return spec.tenant if spec else None
+
+
+OWNERS: Final = {
+    "request": ("request", _of_request),
+    "notice": ("notification", _of_notice),
+    "key": ("key", _of_key),
+    "trigger": ("trigger", _of_trigger),
+}
+"""What a name in an address stands for, and whose that is."""
 
 
 def _check_scopes(caller: Caller, rule: Rule) -> None:

@@ -21,6 +21,7 @@ from loopagent.access import (
 )
 from loopagent.errors import RequestError
 from loopagent.key_port import KeyRow, Person, SessionRow
+from loopagent.logs import log
 
 
 if TYPE_CHECKING:
@@ -77,11 +78,36 @@ class Keys:
         await self._store.put_key(row)
         return text, row
 
+    async def create_by(
+        self,
+        who: Caller,
+        name: str,
+        *,
+        tenant: str = "",
+        all_tenants: bool = False,
+        user: str = "",
+        scopes: Iterable[str] = ("runs", "requests.answer"),
+    ) -> tuple[str, KeyRow]:
+        """Make a key on behalf of an administrator, who makes keys of his tenant for all of its users.
+
+        Raises:
+            RequestError: `forbidden` (403), it would reach what he does not; `invalid_key` (422).
+        """
+        if all_tenants and who.tenant is not None:
+            text = "This concerns all tenants: it needs a key for all of them."
+            raise RequestError("forbidden", text, status=403)
+        if all_tenants and tenant:
+            raise RequestError("invalid_key", "Name a tenant, or take all of them.", status=422)
+        whose = None if all_tenants else who.whose("", tenant)[1]
+        made = await self.create(name, tenant=whose, user=user, scopes=scopes)
+        log.info("key.created", key_id=made[1].id, tenant=whose, by=who.by)
+        return made
+
     async def list(self, tenant: str | None = None) -> list[KeyRow]:
         """All keys, or those of a tenant, in the order they were made."""
         return await self._store.keys(tenant)
 
-    async def revoke(self, key_id: str) -> None:
+    async def revoke(self, key_id: str, *, by: str = "human") -> None:
         """End a key for good, with the sessions that began with it.
 
         Raises:
@@ -90,6 +116,7 @@ class Keys:
         if not await self._store.revoke_key(key_id, self._clock()):
             text = f"There is no key {key_id!r} that is not revoked."
             raise RequestError("unknown_key", text, status=404)
+        log.info("key.revoked", key_id=key_id, by=by)
 
     async def any(self) -> bool:
         """Whether any key was ever made."""
@@ -166,7 +193,9 @@ class Keys:
         found, now = await self._store.sessions(tenant), self._clock()
         return [one for one in found if one.expires_at > now and one.key_id != SPENT]
 
-    async def end_session(self, session_id: str, tenant: str | None = None) -> None:
+    async def end_session(
+        self, session_id: str, tenant: str | None = None, *, by: str = "human"
+    ) -> None:
         """End somebody's session, by the id that lists show.
 
         Raises:
@@ -175,6 +204,7 @@ class Keys:
         for one in await self.sessions(tenant):
             if shown_id(one) == session_id:
                 await self._store.delete_session(one.hash)
+                log.info("session.ended", session_id=session_id, by=by)
                 return
         raise RequestError("unknown_session", f"There is no session {session_id!r}.", status=404)
 

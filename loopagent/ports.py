@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from loopagent.artifact_port import ArtifactStore
+from loopagent.audit_port import AuditStore
 from loopagent.conversation_port import ConversationStore
 from loopagent.core.dialect_writer import Dialect
 from loopagent.core.events import Event
@@ -244,6 +245,7 @@ class RememberedAnswer:
 
 class Store(
     ArtifactStore,
+    AuditStore,
     ConversationStore,
     DispatchStore,
     Durability,

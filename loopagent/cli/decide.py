@@ -31,7 +31,8 @@ from loopagent.runview import RunView
 
 
 requests = typer.Typer(
-    help="Requests to people: list, show, approve, edit, reject, answer.", no_args_is_help=True
+    help="Requests to people: list, show, approve, edit, reject, answer, audit.",
+    no_args_is_help=True,
 )
 RequestId = Annotated[str, typer.Argument(help="Id of the request.")]
 Revision = Annotated[

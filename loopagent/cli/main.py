@@ -38,8 +38,8 @@ COMMANDS: Final = {
     ),
     "runs": ("control:runs", "Runs: look at them, pause, resume, fork, cancel, delete, prune."),
     "requests": (
-        "decide:requests",
-        "Requests to people: list, show, approve, edit, reject, answer.",
+        "audit:requests",
+        "Requests to people: list, show, approve, edit, reject, answer, audit.",
     ),
     "conversations": ("conversations:conversations", "Conversations: list, show, delete."),
     "keys": ("keys:keys", "API keys: create, list, revoke."),

@@ -30,6 +30,8 @@ PROBES = ("/healthz", "/readyz")
 NOBODY = Caller("")
 """Who calls when nobody is known: may do nothing."""
 SAFE = ("GET", "HEAD", "OPTIONS")
+SECRET = ("/api/v1/keys", "/keys")
+"""Where answers hold a secret, which no store may keep."""
 WEBHOOK = re.compile(r"/api/v1/triggers/[^/]+")
 
 
@@ -138,7 +140,8 @@ class Idempotency:
     """Honours `Idempotency-Key` on every POST: the same key and body get the first answer again.
 
     Answers are kept in the store, so this holds across restarts. A key that comes with another body is refused.
-    Streams are not kept: their routes look the run up themselves. Nor are calls of webhooks: events have ids.
+    Streams are not kept: their routes look the run up themselves. Nor are calls of webhooks: events have ids. Nor is an
+    answer that holds a secret.
     """
 
     def __init__(self, app: ASGIApp, *, host: App) -> None:
@@ -157,6 +160,9 @@ class Idempotency:
             await problem_response(problem_of(RequestError("bad_key", text, status=400)))(
                 scope, receive, send
             )
+            return
+        if scope["path"] in SECRET:
+            await self._app(scope, receive, send)
             return
         session = _header(scope, b"client-session") or ""
         whose = [one for one in (scope[CALLER].key_id, session and fingerprint(session)) if one]

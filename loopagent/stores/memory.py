@@ -14,6 +14,7 @@ from loopagent.ports import LogEntry, RequestRow, RunRow, Snapshot
 from loopagent.stores import records
 from loopagent.stores.memory_answers import MemoryAnswers
 from loopagent.stores.memory_artifacts import MemoryArtifacts, check_contents
+from loopagent.stores.memory_audit import MemoryAudit
 from loopagent.stores.memory_conversations import MemoryConversations
 from loopagent.stores.memory_dispatch import MemoryDispatch
 from loopagent.stores.memory_keys import MemoryKeys
@@ -65,6 +66,7 @@ class _Request:
 
 class MemoryStore(
     MemoryArtifacts,
+    MemoryAudit,
     MemoryDispatch,
     MemoryKeys,
     MemoryLibrary,

@@ -156,7 +156,12 @@ def page_size(limit: int) -> int:
 
 def encode_cursor(name: str, key: int) -> str:
     """A cursor of the list `name` behind its entry `key`."""
-    return base64.urlsafe_b64encode(f"{name}:{key}".encode()).decode().rstrip("=")
+    return wrapped(f"{name}:{key}")
+
+
+def wrapped(text: str) -> str:
+    """A text as a cursor."""
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def next_cursor(
@@ -174,17 +179,20 @@ def decode_cursor(name: str, cursor: str | None) -> int | None:
     """
     if cursor is None:
         return None
-    found = re.fullmatch(rf"{name}:([0-9]{{1,18}})", _unwrapped(cursor))
+    found = re.fullmatch(rf"{name}:([0-9]{{1,18}})", unwrapped(cursor))
     if found is None:
-        raise RequestError(
-            "bad_cursor",
-            "The cursor is none that this list gave out: take `nextCursor` of an answer as it is.",
-            status=400,
-        )
+        raise bad_cursor()
     return int(found[1])
 
 
-def _unwrapped(cursor: str) -> str:
+def bad_cursor() -> RequestError:
+    """The error for a cursor that is none."""
+    text = "The cursor is none that this list gave out: take `nextCursor` of an answer as it is."
+    return RequestError("bad_cursor", text, status=400)
+
+
+def unwrapped(cursor: str) -> str:
+    """The text in a cursor; empty for what is none."""
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         return text.decode("ascii")

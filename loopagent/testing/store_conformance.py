@@ -25,6 +25,7 @@ from loopagent.errors import RequestError, StoreError
 from loopagent.ports import RememberedAnswer, RequestRow, RunRow, Store, StoredArtifact
 from loopagent.testing import (
     artifact_checks,
+    audit_checks,
     conversation_checks,
     dispatch_checks,
     fork_checks,
@@ -343,6 +344,7 @@ CHECKS: list[Check] = [
         vars(notice_checks),
         vars(fork_checks),
         vars(artifact_checks),
+        vars(audit_checks),
     )
     for name, check in module.items()
     if name.startswith("check_")

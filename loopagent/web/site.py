@@ -14,9 +14,12 @@ from loopagent.app import App
 from loopagent.web import (
     routes_agents,
     routes_artifacts,
+    routes_audit,
     routes_control,
     routes_inbox,
+    routes_keys,
     routes_memory,
+    routes_notifications,
     routes_oidc,
     routes_runs,
     routes_signin,
@@ -49,6 +52,9 @@ def add_pages(api: FastAPI, app: App) -> None:
         routes_control.router,
         routes_agents.router,
         routes_memory.router,
+        routes_audit.router,
+        routes_notifications.router,
+        routes_keys.router,
         routes_signin.router,
         routes_oidc.router,
     ):

@@ -237,7 +237,7 @@ async def tenant_of(db: Db, run_id: str) -> str | None:
     return found
 
 
-_REQUEST = """
+REQUEST = """
 SELECT request.key, request.id, run.id AS run_id, run.agent, request.status, request.created_at,
        request.body, request.resolved_at, request.resolution, run.tenant
 FROM request JOIN run ON run.key = request.run
@@ -254,18 +254,16 @@ async def requests(
     named = {f"run.{name} = @": one for name, one in of.items()}
     wanted = {"request.status = @": other, **named, "request.key > @": behind}
     conditions, values = where(wanted, *fixed)
-    found = await db.fetch(
-        f"{_REQUEST} {conditions} ORDER BY request.key LIMIT {size + 1}", *values
-    )
-    return [_request(one) for one in found[:size]], records.next_cursor(
+    found = await db.fetch(f"{REQUEST} {conditions} ORDER BY request.key LIMIT {size + 1}", *values)
+    return [request_row(one) for one in found[:size]], records.next_cursor(
         "requests", found, size, itemgetter("key")
     )
 
 
 async def request(db: Db, request_id: str) -> RequestRow | None:
     """One request."""
-    found = await db.fetchrow(f"{_REQUEST} WHERE request.id = $1", request_id)
-    return None if found is None else _request(found)
+    found = await db.fetchrow(f"{REQUEST} WHERE request.id = $1", request_id)
+    return None if found is None else request_row(found)
 
 
 async def open_requests(db: Db) -> int:
@@ -273,7 +271,8 @@ async def open_requests(db: Db) -> int:
     return int(await db.fetchval("SELECT count(*) FROM request WHERE status = 'open'"))
 
 
-def _request(found: Any) -> RequestRow:
+def request_row(found: Any) -> RequestRow:
+    """A request from the columns of `REQUEST`."""
     resolution = found["resolution"]
     return RequestRow(
         id=found["id"],

@@ -9,6 +9,7 @@ from loopagent.stores import records, written
 from loopagent.stores.postgres import reads, tables, writes
 from loopagent.stores.postgres.address import Address, parse
 from loopagent.stores.postgres.artifacts import PostgresArtifacts
+from loopagent.stores.postgres.audit import PostgresAudit
 from loopagent.stores.postgres.connections import Connections
 from loopagent.stores.postgres.dispatch_methods import PostgresDispatch
 from loopagent.stores.postgres.keys import PostgresKeys
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 class PostgresStore(
     PostgresArtifacts,
+    PostgresAudit,
     PostgresDispatch,
     PostgresConversations,
     PostgresRetention,

@@ -273,7 +273,7 @@ def tenant_of(connection: sqlite3.Connection, run_id: str) -> str | None:
     return None if found is None else str(found[0])
 
 
-_REQUEST = """
+REQUEST = """
 SELECT request.key, request.id, run.id, run.agent, request.status, request.created_at,
        request.body, request.resolved_at, request.resolution, run.tenant
 FROM request JOIN run ON run.key = request.run
@@ -295,18 +295,19 @@ def requests(
     wanted = {"request.status = ?": other, **named, "request.key > ?": behind}
     conditions, values = where(wanted, *fixed)
     found = connection.execute(
-        f"{_REQUEST} {conditions} ORDER BY request.key LIMIT ?", (*values, size + 1)
+        f"{REQUEST} {conditions} ORDER BY request.key LIMIT ?", (*values, size + 1)
     ).fetchall()
-    return [_request(one) for one in found[:size]], records.next_cursor("requests", found, size)
+    return [request_row(one) for one in found[:size]], records.next_cursor("requests", found, size)
 
 
 def request(connection: sqlite3.Connection, request_id: str) -> RequestRow | None:
     """One request."""
-    found = connection.execute(f"{_REQUEST} WHERE request.id = ?", (request_id,)).fetchone()
-    return None if found is None else _request(found)
+    found = connection.execute(f"{REQUEST} WHERE request.id = ?", (request_id,)).fetchone()
+    return None if found is None else request_row(found)
 
 
-def _request(row: tuple[Any, ...]) -> RequestRow:
+def request_row(row: tuple[Any, ...]) -> RequestRow:
+    """A request from the columns of `REQUEST`."""
     _, request_id, run_id, agent, status, created_at, body, resolved_at, resolution, tenant = row
     return RequestRow(
         id=request_id,

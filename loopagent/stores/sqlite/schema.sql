@@ -94,6 +94,7 @@ CREATE TABLE request (
 );
 CREATE INDEX request_run ON request (run);
 CREATE INDEX request_open ON request (status) WHERE status = 'open';
+CREATE INDEX request_decided ON request (resolved_at, key) WHERE status = 'resolved';
 
 CREATE TABLE content (
   key INTEGER PRIMARY KEY,
