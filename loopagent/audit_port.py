@@ -1,13 +1,8 @@
-"""Looking back at who decided what; a part of `ports.Store`."""
+"""Looking back at who decided what: what a store is asked for, see `ports.Store.decided`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-
-
-if TYPE_CHECKING:
-    from loopagent.ports import RequestRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +17,3 @@ class Wanted:
     agent: str | None = None
     run_id: str | None = None
     tenant: str | None = None
-
-
-class AuditStore(Protocol):
-    """Finds requests by what became of them."""
-
-    async def decided(
-        self, wanted: Wanted, *, cursor: str | None = None, limit: int = 50
-    ) -> tuple[list[RequestRow], str | None]:
-        """A page of requests that were decided or answered, the latest decision first, and the next page's cursor."""
-        ...

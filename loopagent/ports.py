@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from loopagent.artifact_port import ArtifactStore
-from loopagent.audit_port import AuditStore
+from loopagent.audit_port import Wanted
 from loopagent.conversation_port import ConversationStore
 from loopagent.core.dialect_writer import Dialect
 from loopagent.core.events import Event
@@ -245,7 +245,6 @@ class RememberedAnswer:
 
 class Store(
     ArtifactStore,
-    AuditStore,
     ConversationStore,
     DispatchStore,
     Durability,
@@ -339,6 +338,12 @@ class Store(
         limit: int = 50,
     ) -> tuple[list[RequestRow], str | None]:
         """A page of requests to people, oldest first, and the cursor of the next page."""
+        ...
+
+    async def decided(
+        self, wanted: Wanted, *, cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[RequestRow], str | None]:
+        """A page of requests that were decided or answered, the latest decision first, and the next page's cursor."""
         ...
 
     async def request(self, request_id: str) -> RequestRow | None:

@@ -15,11 +15,14 @@ from loopagent.cli.opening import Database, ProjectDir, open_app
 from loopagent.cli.output import err, out, print_json, table
 from loopagent.cli.session import run_async
 from loopagent.errors import ConfigError
-from loopagent.key_port import KeyRow
+from loopagent.key_port import KeyRow, SessionRow
+from loopagent.keys import shown_id
 from loopagent.project import load_project
 
 
-keys = typer.Typer(help="API keys: create, list, revoke.", no_args_is_help=True)
+keys = typer.Typer(
+    help="API keys and sessions: create, list, revoke, sign out.", no_args_is_help=True
+)
 EVERYBODY = "all tenants"
 
 
@@ -104,6 +107,63 @@ def revoke_key(
     _with_database(project, db, work)
 
 
+@keys.command("sessions")
+def list_sessions(
+    project: ProjectDir = Path(),
+    db: Database = None,
+    as_json: AsJson = False,
+    tenant: Annotated[str | None, typer.Option(help="Only those of this tenant.")] = None,
+) -> None:
+    """List who is signed in to the pages."""
+
+    async def work(app: App) -> int:
+        names = {one.id: one.user or one.name for one in await app.keys.list(tenant)}
+        found = [_session(one, names) for one in await app.keys.sessions(tenant)]
+        if as_json:
+            print_json(found)
+            return 0
+        rows = [
+            (one["id"], one["name"], one["with"], _tenant(one["tenant"]), ago(one["createdAt"]))
+            for one in found
+        ]
+        table(("session", "who", "with", "tenant", "since"), rows)
+        return 0
+
+    _with_database(project, db, work)
+
+
+@keys.command("sign-out")
+def sign_out(
+    session_id: Annotated[str, typer.Argument(help="As `keys sessions` shows it.")],
+    project: ProjectDir = Path(),
+    db: Database = None,
+) -> None:
+    """Sign somebody out of the pages."""
+
+    async def work(app: App) -> int:
+        await app.keys.end_session(session_id)
+        out.print(f"{session_id} signed out", markup=False)
+        return 0
+
+    _with_database(project, db, work)
+
+
+def _session(row: SessionRow, names: dict[str, str]) -> dict[str, Any]:
+    person = row.person
+    return {
+        "id": shown_id(row),
+        "name": person.name or person.subject if person else names.get(row.key_id, "token"),
+        "with": f"{person.provider}/{person.subject}" if person else row.key_id,
+        "tenant": row.tenant,
+        "createdAt": row.created_at,
+        "expiresAt": row.expires_at,
+    }
+
+
+def _tenant(tenant: str | None) -> str:
+    return EVERYBODY if tenant is None else tenant
+
+
 def public(row: KeyRow) -> dict[str, Any]:
     """A key as JSON, without its hash."""
     found = {one.name: getattr(row, one.name) for one in fields(row) if one.name != "hash"}
@@ -130,5 +190,4 @@ def _whose(row: KeyRow) -> str:
 def _row(row: KeyRow) -> tuple[str, ...]:
     used = "never" if row.last_used_at is None else ago(row.last_used_at)
     status = "valid" if row.revoked_at is None else f"revoked {ago(row.revoked_at)}"
-    tenant = EVERYBODY if row.tenant is None else row.tenant
-    return row.id, row.name, tenant, row.user, " ".join(row.scopes), used, status
+    return row.id, row.name, _tenant(row.tenant), row.user, " ".join(row.scopes), used, status

@@ -42,7 +42,7 @@ COMMANDS: Final = {
         "Requests to people: list, show, approve, edit, reject, answer, audit.",
     ),
     "conversations": ("conversations:conversations", "Conversations: list, show, delete."),
-    "keys": ("keys:keys", "API keys: create, list, revoke."),
+    "keys": ("keys:keys", "API keys and sessions: create, list, revoke, sign out."),
     "memory": ("memory:memory", "Notes that agents keep: list, show, edit, delete, export."),
     "triggers": (
         "triggers:triggers",

@@ -14,13 +14,13 @@ from loopagent.ports import LogEntry, RequestRow, RunRow, Snapshot
 from loopagent.stores import records
 from loopagent.stores.memory_answers import MemoryAnswers
 from loopagent.stores.memory_artifacts import MemoryArtifacts, check_contents
-from loopagent.stores.memory_audit import MemoryAudit
 from loopagent.stores.memory_conversations import MemoryConversations
 from loopagent.stores.memory_dispatch import MemoryDispatch
 from loopagent.stores.memory_keys import MemoryKeys
 from loopagent.stores.memory_library import MemoryLibrary
 from loopagent.stores.memory_notes import MemoryNotes
 from loopagent.stores.memory_notices import MemoryNotices
+from loopagent.stores.memory_requests import MemoryRequests
 from loopagent.stores.memory_triggers import MemoryTriggers
 
 
@@ -66,12 +66,12 @@ class _Request:
 
 class MemoryStore(
     MemoryArtifacts,
-    MemoryAudit,
     MemoryDispatch,
     MemoryKeys,
     MemoryLibrary,
     MemoryNotes,
     MemoryNotices,
+    MemoryRequests,
     MemoryTriggers,
     MemoryAnswers,
     Durability,
@@ -316,30 +316,6 @@ class MemoryStore(
         """A root run and every run below it; see `Store.tree`."""
         run = self._runs.get(run_id)
         return [_row(one) for one in self._runs.values() if run in (one, one.root)]
-
-    async def requests(
-        self,
-        *,
-        status: str | None = "open",
-        run_id: str | None = None,
-        tenant: str | None = None,
-        cursor: str | None = None,
-        limit: int = 50,
-    ) -> tuple[list[RequestRow], str | None]:
-        """A page of requests to people, oldest first; see `Store.requests`."""
-        behind = records.decode_cursor("requests", cursor) or 0
-        fitting = (
-            one
-            for one in self._requests.values()
-            if one.key > behind
-            and status in (None, one.row.status)
-            and run_id in (None, one.row.run_id)
-            and tenant in (None, one.row.tenant)
-        )
-        size = records.page_size(limit)
-        found = list(islice(fitting, size + 1))
-        rows = [one.row for one in found[:size]]
-        return rows, records.next_cursor("requests", found, size, attrgetter("key"))
 
     async def request(self, request_id: str) -> RequestRow | None:
         """One request; see `Store.request`."""

@@ -204,6 +204,11 @@ def person(by: str) -> str:
     return f"{called} ({account})" if called else account
 
 
+def called(by: str) -> str:
+    """What people call who did something; the account where that has no name."""
+    return person(by).partition(" (")[0]
+
+
 FILTERS: dict[str, Any] = {
     "visible": visible,
     "amount": amount,
@@ -213,5 +218,6 @@ FILTERS: dict[str, Any] = {
     "duration": duration,
     "pretty": pretty,
     "person": person,
+    "called": called,
     "tokens": estimate_tokens,
 }

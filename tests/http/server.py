@@ -87,7 +87,7 @@ def log_of(db: Path) -> Path:
 
 @contextmanager
 def serving(
-    project: Path, db: Path, **env: str
+    project: Path, db: Path, *, port: int = 0, **env: str
 ) -> Iterator[tuple[httpx2.Client, subprocess.Popen[str]]]:
     """A client of a server process; the process is stopped at the end. What it logs is in `log_of(db)`."""
     command = [
@@ -98,7 +98,7 @@ def serving(
         "--project",
         str(project),
         "--port",
-        "0",
+        str(port),
         "--db",
         str(db),
     ]

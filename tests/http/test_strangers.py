@@ -20,6 +20,7 @@ from loopagent import Agent, App
 from loopagent.access_rules import OPEN, RULES
 from loopagent.attachments import Attachment
 from loopagent.http import create_api
+from loopagent.keys import shown_id
 from loopagent.memory import Viewer
 from loopagent.notifications.spec import NotificationSettings
 from loopagent.triggers import TriggerSpec
@@ -48,6 +49,7 @@ BODIES: dict[str, Any] = {
     "/api/v1/actions/{}": {"text": "Mine now."},
     "/api/v1/actions/{}/grant": {"agents": []},
     "/api/v1/actions/{}/rollback": {"version": 1},
+    "/api/v1/keys": {"name": "mine"},
 }
 BUILT = f"""
 name: post
@@ -65,7 +67,16 @@ QUERIES = {
     "/api/v1/runs/{}/artifacts/{}/look": "?tool=get_full",
     "/api/v1/notifications": "?runId={run_id}",
 }
-MINE = ("/runs", "/requests", "/triggers", "/conversations", "/memory", "/notifications")
+MINE = (
+    "/runs",
+    "/requests",
+    "/triggers",
+    "/conversations",
+    "/memory",
+    "/notifications",
+    "/keys",
+    "/sessions",
+)
 """Where something of a tenant is."""
 
 
@@ -83,7 +94,11 @@ class Site:
         body: Any = BODIES.get(plain)
         if plain == "/api/v1/artifacts":
             body = {"runId": self.ids["run_id"], "attachments": [{"name": "a.txt", "data": "aGk="}]}
-        form = "do=delete&decision=approve&text=x" if not plain.startswith("/api") else None
+        form = (
+            "do=delete&decision=approve&text=x&name=x&scope=runs&tenant=acme"
+            if not plain.startswith("/api")
+            else None
+        )
         query = QUERIES.get(plain, "")
         headers = {"authorization": f"Bearer {self.keys[key]}"} if key else {}
         if body is not None:
@@ -135,6 +150,9 @@ async def site() -> AsyncIterator[Site]:
         ids = {"run_id": view.id, "other_id": view.id, "request_id": row.id, "note_id": note.id}
         [notice] = (await app.store.notices())[0]
         ids["notice_id"] = notice.id
+        await app.keys.sign_in((await app.keys.list("acme"))[0].id, tenant="acme")
+        [session] = await app.keys.sessions("acme")
+        ids |= {"session_id": shown_id(session), "key_id": session.key_id}
         ids |= {
             "receiver_id": "w",
             "name": "post",
@@ -187,7 +205,7 @@ async def test_what_is_another_tenant_s_is_not_there(site: Site, key: str) -> No
             continue
         named = "{" in path and any(one in path for one in MINE)
         given = method == "POST" and path.endswith("/artifacts")
-        if named or given or path.endswith(("/compare", "/notifications")):
+        if named or given or path in {"/compare", "/api/v1/notifications"}:
             # The notes' page says on itself that there is none.
             assert answer.status_code == 404, (method, path, answer.text[:300])
     assert (await site.app.get(site.ids["run_id"])).seq == seq, "nothing happened to the run"
@@ -195,6 +213,10 @@ async def test_what_is_another_tenant_s_is_not_there(site: Site, key: str) -> No
     assert (await site.app.triggers.deliveries("post"))[0] == []
     built = await site.app.library.get("acme", "post")
     assert (built.draft, built.published) == (BUILT, 1)
+    assert len(await site.app.keys.sessions("acme")) == 1
+    assert {one.revoked_at for one in await site.app.keys.list("acme")} == {None}
+    made = [one.tenant for one in await site.app.keys.list() if one.name in {"mine", "x"}]
+    assert set(made) == {"other" if key == "stranger" else ""}
 
 
 async def test_a_scope_that_is_missing_is_said(site: Site) -> None:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class PostgresAudit(Finding):
-    """Finds decisions in the database of a store; see `AuditStore`."""
+    """Finds decisions in the database of a store; see `Store.decided`."""
 
     async def decided(
         self, wanted: Wanted, *, cursor: str | None = None, limit: int = 50
     ) -> tuple[list[RequestRow], str | None]:
-        """A page of decisions; see `AuditStore.decided`."""
+        """A page of decisions; see `Store.decided`."""
         before, size = place_of(cursor), records.page_size(limit)
         conditions = {
             "request.body::json ->> 'kind' = @": wanted.kind,

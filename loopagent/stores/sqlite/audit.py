@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class SqliteAudit:
-    """Finds decisions in the database of a store; see `AuditStore`."""
+    """Finds decisions in the database of a store; see `Store.decided`."""
 
     _readers: Readers
 
     async def decided(
         self, wanted: Wanted, *, cursor: str | None = None, limit: int = 50
     ) -> tuple[list[RequestRow], str | None]:
-        """A page of decisions; see `AuditStore.decided`."""
+        """A page of decisions; see `Store.decided`."""
         before, size = place_of(cursor), records.page_size(limit)
         conditions = {
             "json_extract(request.body, '$.kind') = ?": wanted.kind,

@@ -1,7 +1,9 @@
-"""Who decided what, in memory."""
+"""Requests to people, and who decided what, in memory."""
 
 from __future__ import annotations
 
+from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loopagent.stores import records
@@ -9,8 +11,6 @@ from loopagent.stores.audit import page_of, place_of
 
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from loopagent.audit_port import Wanted
     from loopagent.ports import RequestRow
 
@@ -20,15 +20,39 @@ class _Kept(Protocol):
     row: RequestRow
 
 
-class MemoryAudit:
-    """The part of a store in memory that finds decisions; see `AuditStore`."""
+class MemoryRequests:
+    """The part of a store in memory that lists requests; see `Store`."""
 
-    _requests: Mapping[str, Any]
+    _requests: dict[str, Any]
+
+    async def requests(
+        self,
+        *,
+        status: str | None = "open",
+        run_id: str | None = None,
+        tenant: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> tuple[list[RequestRow], str | None]:
+        """A page of requests to people, oldest first; see `Store.requests`."""
+        behind = records.decode_cursor("requests", cursor) or 0
+        fitting = (
+            one
+            for one in self._requests.values()
+            if one.key > behind
+            and status in (None, one.row.status)
+            and run_id in (None, one.row.run_id)
+            and tenant in (None, one.row.tenant)
+        )
+        size = records.page_size(limit)
+        found = list(islice(fitting, size + 1))
+        rows = [one.row for one in found[:size]]
+        return rows, records.next_cursor("requests", found, size, attrgetter("key"))
 
     async def decided(
         self, wanted: Wanted, *, cursor: str | None = None, limit: int = 50
     ) -> tuple[list[RequestRow], str | None]:
-        """A page of decisions; see `AuditStore.decided`."""
+        """A page of decisions; see `Store.decided`."""
         before, size = place_of(cursor), records.page_size(limit)
         kept: list[_Kept] = [one for one in self._requests.values() if _fits(one.row, wanted)]
         found = sorted(
