@@ -95,6 +95,7 @@ class Provider:
         self._lock = asyncio.Lock()
         self._metadata: tuple[float, Metadata] | None = None
         self._keys: tuple[float, tokens.Keys] | None = None
+        self._away: float | None = None
 
     @property
     def back(self) -> str:
@@ -168,11 +169,19 @@ class Provider:
         async with self._lock:
             now = self._clock()
             if self._metadata is None or now - self._metadata[0] >= self._settings.keys_seconds:
-                url = self.spec.issuer.rstrip("/") + DISCOVERY
-                found = _read(Metadata, await self._fetch("GET", url), "discovery document")
-                self._check(found)
-                self._metadata = (now, found)
+                self._metadata = (now, await self._discovered(now))
             return self._metadata[1]
+
+    async def _discovered(self, now: float) -> Metadata:
+        """The document as it is now; whoever asks while the provider is away does not wait for it again."""
+        if self._away is not None and now - self._away < self._settings.retry_seconds:
+            raise ProviderError("it could not be used a moment ago")
+        self._away = now
+        url = self.spec.issuer.rstrip("/") + DISCOVERY
+        found = _read(Metadata, await self._fetch("GET", url), "discovery document")
+        self._check(found)
+        self._away = None
+        return found
 
     def _check(self, found: Metadata) -> None:
         if found.issuer != self.spec.issuer:

@@ -94,6 +94,8 @@ class OidcSettings(Spec):
     """How long discovery documents and keys are used before they are read again."""
     new_keys_seconds: float = Field(default=30.0, ge=0, le=3_600)
     """How long after that, at least, keys are read again for a token that none of the known ones signed."""
+    retry_seconds: float = Field(default=5.0, ge=0, le=600)
+    """How long a provider is left alone whose discovery document could not be read."""
     timeout_seconds: float = Field(default=10.0, gt=0, le=60)
     """How long a provider may take to answer."""
 

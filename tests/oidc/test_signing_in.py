@@ -356,8 +356,15 @@ async def test_a_refusal_and_a_provider_that_is_away_are_said(server: OidcServer
         assert (refused.status_code, "access_denied" in refused.text) == (400, True)
         assert (await client.get("/signin/oidc/nobody", headers=PAGE)).status_code == 404
     server.answer, server.document = {}, {"token_endpoint": "http://token.example/"}
-    async with site(server) as (_, client):
+    now = [1_000.0]
+    async with site(server, now=now) as (_, client):
         assert (await client.get("/signin/oidc/work", headers=PAGE)).status_code == 503
+        calls = len(server.web.seen)
+        server.document = {}
+        assert (await client.get("/signin/oidc/work", headers=PAGE)).status_code == 503
+        assert len(server.web.seen) == calls, "nobody waits for it again so soon"
+        now[0] += 5
+        assert (await client.get("/signin/oidc/work", headers=PAGE)).status_code == 303
     server.document = {"token_endpoint": "https://127.0.0.2:9/token"}
     async with site(server) as (_, client):
         assert (await signed_in(client)).status_code == 503, "no other place on this network"
