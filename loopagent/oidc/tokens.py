@@ -60,7 +60,7 @@ def checked(
             audience=spec.client_id,
             issuer=spec.issuer,
             leeway=leeway_seconds,
-            options={"require": NEEDED},
+            options={"require": NEEDED, "enforce_minimum_key_length": True},
         )
     except jwt.PyJWTError as error:
         raise BadTokenError(f"it is refused: {type(error).__name__}") from error

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from loopagent.web.posts import Fields
 
+MAX_SESSIONS = 200
+"""How many the page shows, the latest ones; the API lists all."""
 USUAL = ("runs", "requests.answer")
 MEANINGS = {
     "runs": "start runs, steer them, read and remove them",
@@ -95,7 +97,7 @@ async def _keys_page(
             "name": row.person.name or row.person.subject if row.person else names.get(row.key_id),
             "is_own": row.hash == own,
         }
-        for row in await keys.sessions(tenant)
+        for row in list(await keys.sessions(tenant))[-MAX_SESSIONS:]
     ]
     context: dict[str, Any] = {
         "rows": rows[::-1],
@@ -105,6 +107,7 @@ async def _keys_page(
         "sent": sent or {"scope": list(USUAL)},
         "error": error,
         "made": made,
+        "max_sessions": MAX_SESSIONS,
     }
     status = 200 if error is None else error.status
     return pages_of(request).page(request, "keys.html", context, status=status)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+import warnings
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -50,6 +51,12 @@ def rsa_key() -> Key:
     return Key("rsa", generate_rsa(65537, 2048), "RS256")
 
 
+@cache
+def short_key() -> Key:
+    """One that is too short to be trusted."""
+    return Key("short", generate_rsa(65537, 1024), "RS256")  # noqa: S505 - that is the point
+
+
 def ec_key(name: str) -> Key:
     return Key(name, generate_private_key(SECP256R1()), "ES256")
 
@@ -57,7 +64,8 @@ def ec_key(name: str) -> Key:
 def signed(server: OidcServer, claims: dict[str, Any]) -> str:
     """An ID token as it should be."""
     key = server.key
-    return jwt.encode(claims, key.private, key.algorithm, {"kid": key.id})
+    with warnings.catch_warnings(action="ignore", category=jwt.InsecureKeyLengthWarning):
+        return jwt.encode(claims, key.private, key.algorithm, {"kid": key.id})
 
 
 @dataclass

@@ -171,6 +171,12 @@ async def test_the_public_rsa_key_is_no_shared_secret(server: OidcServer) -> Non
         assert (await signed_in(client)).status_code == 400
 
 
+async def test_a_short_key_is_not_trusted(server: OidcServer) -> None:
+    server.key = fake.short_key()
+    async with site(server) as (_, client):
+        assert (await signed_in(client)).status_code == 400
+
+
 async def test_a_little_skew_is_forgiven(server: OidcServer) -> None:
     server.change = {"exp": int(time.time()) - 30}
     async with (
