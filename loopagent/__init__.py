@@ -6,6 +6,7 @@ from loopagent.app import App
 from loopagent.attachments import Attachment
 from loopagent.clients import ToolAnswer
 from loopagent.core.action_spec import ActionRetry
+from loopagent.core.asking import Asking
 from loopagent.core.client_tool_spec import ClientToolSpec
 from loopagent.core.loop_fold import LoopFold, loop_state
 from loopagent.core.loop_view import Ask, Button, LoopState
@@ -34,6 +35,7 @@ __all__ = [
     "Agent",
     "App",
     "Ask",
+    "Asking",
     "Attachment",
     "Button",
     "ClientToolSpec",

@@ -6,7 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from secrets import token_hex
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
@@ -14,11 +14,16 @@ from loopagent.core.spec import Spec
 from loopagent.errors import RequestError
 
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 Scope = Literal["runs", "requests.answer", "actions.write", "admin"]
 SCOPES: Final[tuple[Scope, ...]] = ("runs", "requests.answer", "actions.write", "admin")
 PREFIX: Final = "la_"
 ID_BYTES: Final = 6
 SECRET_BYTES: Final = 32
+ROLE: Final = "role:"
+"""Begins the name of a role among the scopes of a key."""
 _KEY: Final = re.compile(r"la_([0-9a-f]{12})_[0-9a-f]{64}")
 HIDDEN: Final = "la_[redacted]"
 
@@ -46,7 +51,7 @@ class Caller:
 
     `tenant` is whose objects are reached: one tenant's, the empty one is that of runs without any; None for all.
     `user` is on whose behalf conversations and notes are looked at; empty for whomever the request names. `name` says
-    in the log who decided; empty for whoever has the server to himself.
+    in the log who decided; empty for whoever has the server to himself. `scopes` has roles too, as `role:NAME`.
     `key_id` is that of the API key, or a word for the person whom a provider vouches for; empty without.
     """
 
@@ -64,6 +69,22 @@ class Caller:
     def may(self, *scopes: str) -> bool:
         """Whether one of these scopes is given; `admin` includes all."""
         return "admin" in self.scopes or not self.scopes.isdisjoint(scopes)
+
+    def approves(self, approvers: Iterable[str]) -> bool:
+        """Whether this is one of those that a request names; where it names nobody, anybody is.
+
+        `admin` is no approver by itself: only `scope:` is about what a key may do.
+        """
+        named = tuple(approvers)
+        return not named or any(self._is(one) for one in named)
+
+    def _is(self, approver: str) -> bool:
+        kind, _, scope = approver.partition(":")
+        if kind == "scope":
+            return self.may(scope)
+        return (
+            approver in self.scopes if kind == "role" else bool(self.name) and approver == self.name
+        )
 
     @property
     def is_operator(self) -> bool:

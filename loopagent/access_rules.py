@@ -57,6 +57,7 @@ _READING: Final = f"""
 {V1}/runs/{{run}}/artifacts/{{handle}}/changes/{{before}}
 {V1}/artifacts
 {V1}/runs/{{run}}/client-tools
+{V1}/runs/{{run}}/approvals
 {V1}/runs/{{run}}/compare/{{other}}
 {V1}/requests
 {V1}/audit
@@ -123,6 +124,7 @@ POST /notifications/{{notice}}
 """
 _ANSWERING: Final = f"""
 POST {V1}/requests/{{request}}/answer
+DELETE {V1}/runs/{{run}}/approvals/{{approval}}
 POST /requests/{{request}}
 POST /preview
 """

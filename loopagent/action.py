@@ -32,7 +32,9 @@ from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaError
 
+from loopagent.code_digest import function_digest
 from loopagent.core.action_spec import ActionRetry, ActionSpec, EffectClass
+from loopagent.core.asking import Asking
 from loopagent.core.docstring import read_docstring
 from loopagent.core.outcome import Outcome
 from loopagent.errors import ConfigError
@@ -167,6 +169,7 @@ def action(
     description: str | None = None,
     effects: EffectClass = "write",
     approval: Literal["auto", "ask", "never"] | None = None,
+    asking: Asking | Mapping[str, Any] | None = None,
     retry: ActionRetry | None = None,
     timeout_ms: int = 60_000,
     idempotent: bool = False,
@@ -190,9 +193,10 @@ def action(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         fn: The function, sync or async.
         **options: `name` (default: the function's), `description` (default: the docstring's first
             paragraph), `effects` (`read`, `write`, `external` or `irreversible`; default `write`),
-            `approval` (`auto`, `ask` or `never`; default: the agent's policy), `retry`
-            (`ActionRetry`), `timeout_ms` (milliseconds for all attempts, default 60,000),
-            `idempotent`, `serial`, `max_calls` in one run, `on_unknown` (`report` or `ask`).
+            `approval` (`auto`, `ask` or `never`; default: the agent's policy), `asking` (`Asking`:
+            `when`, `show`, `allow_edit`, `expires_seconds`, `on_expiry`, `approvers` and
+            `remember` of approvals), `retry` (`ActionRetry`), `timeout_ms` (milliseconds for all
+            attempts, default 60,000), `idempotent`, `serial`, `max_calls` in one run, `on_unknown` (`report` or `ask`).
 
     Raises:
         ConfigError: A parameter cannot be given by name, a type has no JSON Schema, an option is
@@ -210,7 +214,7 @@ def _make(fn: Callable[..., Any], options: dict[str, Any]) -> Action[..., Any]:
     try:
         model, schema, contexts = _parameters(fn, texts)
         body = {"name": name, "description": summary, "parameters": schema, **given}
-        spec = ActionSpec.model_validate(body, by_name=True)
+        spec = _bound(ActionSpec.model_validate(body, by_name=True), fn)
     except NameError as error:
         hint = "import it where the function is defined, not only for type checkers"
         raise ConfigError(f"{label}: a type cannot be found: {error}; {hint}") from error
@@ -219,6 +223,13 @@ def _make(fn: Callable[..., Any], options: dict[str, Any]) -> Action[..., Any]:
     except TypeError as error:
         raise ConfigError(f"{label}: {error}") from error
     return Action(fn, spec, model, contexts)
+
+
+def _bound(spec: ActionSpec, fn: Any) -> ActionSpec:
+    """The action bound to the function as it is now, where approvals of it may be remembered."""
+    if spec.asking is None or spec.asking.remember == "never":
+        return spec
+    return spec.model_copy(update={"fingerprint": function_digest(_plain_function(fn))})
 
 
 def _refuse_function(fn: Any, name: str, label: str) -> None:

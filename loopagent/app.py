@@ -6,8 +6,9 @@ HTTP and the command line use nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
+from loopagent.access import OPERATOR, Caller
 from loopagent.attachments import Attachment, checked_attachments
 from loopagent.clients import ToolAnswer, answer_call, with_client_tools
 from loopagent.conversations import OnBusy
@@ -145,7 +146,9 @@ class App(Hosting):
         feedback: str = "",
         revision: int | None = None,
         content_hash: str | None = None,
+        remember: Literal["", "run", "session"] = "",
         by: str = "client",
+        who: Caller = OPERATOR,
     ) -> RunView:
         """Answer a request; the first answer wins.
 
@@ -157,19 +160,22 @@ class App(Hosting):
             feedback: Text for the model.
             revision: Revision that was seen; a stale one is refused.
             content_hash: Content hash that was seen; a stale one is refused.
+            remember: With `approve`: whether the very same call needs no approval any more in this `run`, or in its
+                conversation, the `session`; as far as the request offers it.
             by: Who answers.
+            who: The same, as far as it matters who may; a request that names approvers is for them alone.
 
         Raises:
-            RequestError: `unknown_request` (404), `already_resolved` or `stale` (409), `gone` (410),
-                `invalid_answer` (422).
+            RequestError: `unknown_request` (404), `not_an_approver` (403), `already_resolved` or `stale` (409),
+                `gone` (410), `invalid_answer` (422).
         """
         stored = await self.store.request(request)
         if stored is None:
             raise RequestError("unknown_request", f"There is no request {request!r}.", status=404)
-        given = answer_of(decision, values or {}, edited, feedback, by=by)
+        given = answer_of(decision, values or {}, edited, feedback, by=by, remember=remember)
 
         def decide(state: RunState) -> list[Event]:
-            return [settled(state, stored, given, (revision, content_hash), self._clock())]
+            return [settled(state, stored, given, (revision, content_hash), self._clock(), who=who)]
 
         await self.engine.deliver(stored.run_id, decide)
         return await self.get(stored.run_id)

@@ -12,7 +12,13 @@ from loopagent.comparing import Side, compare, side
 from loopagent.core.advance import advance
 from loopagent.core.control import may_try_again
 from loopagent.core.control_state import RAISABLE, with_raised
-from loopagent.core.events import Forked, LimitsRaised, PauseRequested, ResumeRequested
+from loopagent.core.events import (
+    ApprovalRevoked,
+    Forked,
+    LimitsRaised,
+    PauseRequested,
+    ResumeRequested,
+)
 from loopagent.core.jsonable import NotJsonError, to_jsonable
 from loopagent.core.limits import reached
 from loopagent.core.loop_state import may_go_on
@@ -24,6 +30,7 @@ from loopagent.intake import message as checked_message
 from loopagent.ports import Commit
 from loopagent.reading import Reading
 from loopagent.runtime.fold import before_turn
+from loopagent.runtime.line import MAX_SHOWN
 from loopagent.tree import under_way
 
 
@@ -131,6 +138,34 @@ class Controlling(Reading):
 
         await self._bring(run_id, decide)
         return await self.get(run_id)
+
+    async def revoke_approval(self, run_id: str, approval: str, *, by: str = "client") -> RunView:
+        """Ask again about a call that was approved in advance: in this run, and wherever it holds in its conversation.
+
+        Raises:
+            RequestError: `unknown_run`, `unknown_approval` (404).
+        """
+        state = (await self._load(run_id)).state
+        kept = next((one for one in state.remembered if one.id == approval), None)
+        if kept is None:
+            text = f"The run remembers no approval {approval!r}."
+            raise RequestError("unknown_approval", text, status=404)
+        others = await self._talk(state) if kept.scope == "session" else ()
+        for one in dict.fromkeys((run_id, *others)):
+            await self._bring(
+                one, lambda _: [ApprovalRevoked(approval, self._clock(), clean_text(by))]
+            )
+        return await self.get(run_id)
+
+    async def _talk(self, state: RunState) -> list[str]:
+        """Ids of the runs of a conversation, of those that said something lately."""
+        row = await self.store.conversation(state.user, state.conversation, tenant=state.tenant)
+        if row is None:
+            return []
+        first = max(1, row.last - MAX_SHOWN + 1)
+        said = await self.store.said(row.user, row.id, tenant=row.tenant, first=first)
+        ids = dict.fromkeys([*(one.run_id for one in said), *row.active])
+        return [one for one in ids if await self.store.load(one) is not None]
 
     async def fork(
         self,

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from loopagent.explain_rules import NONE, OTHER, QUIET, RULES, SEATS, joined
+from loopagent.explain_rules import NONE, OTHER, QUIET, RULES, joined
+from loopagent.explain_seats import SEATS
 
 
 Event = dict[str, Any]

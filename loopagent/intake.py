@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from secrets import token_hex
-from typing import Any, cast
+from typing import Any, Literal, cast
 
+from loopagent.access import OPERATOR, Caller
 from loopagent.agent import Agent
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.effects import AskHuman
@@ -218,7 +219,13 @@ def mode_change(
 
 
 def answer_of(
-    decision: str, values: dict[str, Any], edited: Any, feedback: str, *, by: str
+    decision: str,
+    values: dict[str, Any],
+    edited: Any,
+    feedback: str,
+    *,
+    by: str,
+    remember: Literal["", "run", "session"] = "",
 ) -> Answer:
     """What somebody answered, fit to be stored; whether it holds is not looked at here."""
     return Answer(
@@ -227,6 +234,7 @@ def answer_of(
         edited=clean_json(edited),
         feedback=clean_text(feedback),
         by=clean_text(by),
+        remember=remember,
     )
 
 
@@ -236,6 +244,8 @@ def settled(
     answer: Answer,
     seen: tuple[int | None, str | None],
     at: float,
+    *,
+    who: Caller = OPERATOR,
 ) -> Settled:
     """The event that an answer to a request is.
 
@@ -245,9 +255,11 @@ def settled(
         answer: What was answered.
         seen: Revision and content hash that the answer is about; None where the caller does not say.
         at: When, in seconds since the epoch.
+        who: Who answers.
 
     Raises:
-        RequestError: `already_resolved` or `stale` (409), `gone` (410), `invalid_answer` (422).
+        RequestError: `not_an_approver` (403), `already_resolved` or `stale` (409), `gone` (410), `invalid_answer`
+            (422).
     """
     effect_id = stored.id.partition(":")[2]
     ask = state.pending.get(effect_id)
@@ -258,6 +270,9 @@ def settled(
         )
     if not isinstance(ask, AskHuman):
         raise not_open(stored)
+    check_approver(ask, who)
+    if ask.expires_at and at >= ask.expires_at:
+        raise RequestError("gone", "The request has expired.", status=410)
     check_seen(ask, *seen)
     body, problems = read_answer(ask, answer)
     if problems:
@@ -279,6 +294,18 @@ def not_open(stored: RequestRow) -> RequestError:
     return RequestError(
         "already_resolved", f"The request was answered already: {said}.", status=409
     )
+
+
+def check_approver(ask: AskHuman, who: Caller) -> None:
+    """Refuse an answer of somebody whom the request does not name.
+
+    Raises:
+        RequestError: `not_an_approver` (403).
+    """
+    approvers = [str(one) for one in ask.subject.get("approvers", ())]
+    if not who.approves(approvers):
+        text = f"Only {', '.join(approvers)} may answer this request; use a key of one of them."
+        raise RequestError("not_an_approver", text, status=403)
 
 
 def check_seen(ask: AskHuman, revision: int | None, content_hash: str | None) -> None:

@@ -24,6 +24,7 @@ class KeyRow:
     user: str
     """Who acts with it; empty when that is nobody in particular."""
     scopes: tuple[str, ...]
+    """What it may do, and as `role:NAME` what whoever has it is."""
     created_at: float
     last_used_at: float | None = None
     """Not exact: written down once in a while."""

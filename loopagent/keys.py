@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from secrets import token_urlsafe
 from types import MappingProxyType
@@ -11,6 +12,7 @@ from urllib.parse import quote
 
 from loopagent.access import (
     OPERATOR,
+    ROLE,
     SCOPES,
     SECRET_BYTES,
     SESSION_SECONDS,
@@ -38,6 +40,7 @@ SPENT = "spent"
 """Stands for the key of what is no session: a text that may be used once, and was."""
 SHOWN_CHARS = 16
 NO_ISSUERS: Mapping[str, str] = MappingProxyType({})
+_ROLE = re.compile(r"[A-Za-z0-9._-]{1,60}")
 
 
 class Keys:
@@ -59,6 +62,7 @@ class Keys:
         tenant: str | None = "",
         user: str = "",
         scopes: Iterable[str] = ("runs", "requests.answer"),
+        roles: Iterable[str] = (),
     ) -> tuple[str, KeyRow]:
         """Make a key; its text is given here once, and kept nowhere.
 
@@ -67,12 +71,14 @@ class Keys:
             tenant: Whose objects it reaches; None for those of all tenants.
             user: Who acts with it.
             scopes: What it may do, see `access.SCOPES`.
+            roles: What whoever has it is; approvals may name roles.
 
         Raises:
             RequestError: `invalid_key` (422), with what is wrong.
         """
         wanted = tuple(dict.fromkeys(scopes))
         _check(name, user, tenant or "", wanted)
+        wanted += tuple(dict.fromkeys(f"{ROLE}{_role(one)}" for one in roles))
         text, key_id = new_key()
         row = KeyRow(key_id, hashed(text), name, tenant, user, wanted, self._clock())
         await self._store.put_key(row)
@@ -227,6 +233,13 @@ def caller_of(person: Person, tenant: str | None) -> Caller:
     identity = f"{RESERVED}{person.provider}/{quote(person.subject, safe='@._-|:')}"
     scopes = frozenset(person.scopes)
     return Caller(tenant, person.user, scopes, f"{identity} {person.name}".rstrip(), identity)
+
+
+def _role(name: str) -> str:
+    if not _ROLE.fullmatch(name):
+        text = f"{name[:40]!r} is no role: letters, digits and . _ - make one, 60 at most."
+        raise RequestError("invalid_key", text, status=422)
+    return name
 
 
 def _check(name: str, user: str, tenant: str, scopes: tuple[str, ...]) -> None:

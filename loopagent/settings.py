@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from loopagent.access import AccessSettings
 from loopagent.actions.mcp_servers import McpServer
 from loopagent.actions.secrets import Credential
+from loopagent.core.agent_spec import OneByOne
 from loopagent.core.spec import Spec
 from loopagent.egress.policy import EgressSettings
 from loopagent.library.settings import LibrarySettings
@@ -69,6 +70,9 @@ class Settings(Spec):
     """How many actions may be built in the page, and how large they may be."""
     notifications: NotificationSettings = NotificationSettings()
     """Who is told when a request opens or a run ends."""
+    approval: dict[str, OneByOne] = Field(default_factory=dict[str, OneByOne])
+    """Actions that a person is asked about every time (`ask`), or that nobody may call (`never`), whatever they and the
+    agents say."""
     access: AccessSettings = AccessSettings()
     """How callers of `serve` are let in: sessions, and how often a key may call."""
     oidc: OidcSettings = OidcSettings()

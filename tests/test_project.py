@@ -206,11 +206,11 @@ def test_the_environment_of_the_process_counts_when_none_is_given(tmp_path: Path
         ("\nmodle = 'x'", "loopagent.toml:2:1: modle: unknown key; did you mean model?"),
         (
             "\n\n  zzz = 1",
-            "loopagent.toml:3:3: zzz: unknown key (known: access, allowedModules, credentials, ",
+            "loopagent.toml:3:3: zzz: unknown key (known: access, allowedModules, approval, ",
         ),
         (
             "[table]\nx = 1",
-            "loopagent.toml:1:2: table: unknown key (known: access, allowedModules, credentials, ",
+            "loopagent.toml:1:2: table: unknown key (known: access, allowedModules, approval, ",
         ),
         ("db = 5", "loopagent.toml:1:1: db: expected text, got number 5"),
         ("'mod l' = 5", 'loopagent.toml:1:1: ["mod l"]: unknown key; did you mean model?'),

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from loopagent.action import Action, ActionContext
 from loopagent.actions.checks import NO_PARAMS
 from loopagent.actions.format import HTTP_KINDS, ActionFile, OpenApiRun, PythonRun
+from loopagent.actions.format_approval import ApprovalSection
 from loopagent.actions.http_kind import http_runner
 from loopagent.actions.mcp_kind import mcp_runner
 from loopagent.actions.means import Means
@@ -17,7 +18,9 @@ from loopagent.actions.openapi_kind import as_http
 from loopagent.actions.pipeline_kind import pipeline_runner
 from loopagent.actions.prompt_kind import prompt_runner
 from loopagent.actions.python_kind import function_of, python_runner
+from loopagent.code_digest import function_digest
 from loopagent.core.action_spec import ActionRetry, ActionSpec
+from loopagent.core.hashing import json_hash
 from loopagent.errors import ActionError, ConfigError
 
 
@@ -33,16 +36,9 @@ Made: TypeAlias = tuple[Runner, dict[str, Any] | None]
 """A runner, and the schema of the parameters where the file may leave it out."""
 
 
-def _python(file: ActionFile, means: Means) -> Made:
-    assert isinstance(file.run, PythonRun)
-    function = function_of(file, file.run, means.allowed_modules)
-    return python_runner(file, function), function.spec.parameters
-
-
 KINDS: Final[dict[str, Callable[[ActionFile, Means], Made]]] = {
     "http": lambda file, means: (http_runner(file, cast("HttpRun", file.run), means), None),
     "mcp": lambda file, means: (mcp_runner(file, cast("McpRun", file.run), means), None),
-    "python": _python,
     "prompt": lambda file, means: (
         prompt_runner(file, cast("PromptRun", file.run), means),
         None,
@@ -125,13 +121,15 @@ def spec_of(file: ActionFile, parameters: dict[str, Any] | None = None) -> Actio
         file: The file.
         parameters: The schema, where the file has none.
     """
-    policy = None if file.approval is None else file.approval.policy
+    approval = file.approval or ApprovalSection()
     return ActionSpec(
         name=file.name,
         description=file.description,
         parameters=file.params or parameters or NO_PARAMS,
         effects=file.effect_class,
-        approval=policy,
+        approval=approval.policy,
+        asking=approval.asking,
+        fingerprint=digest_of(file) if approval.remember != "never" else "",
         timeout_ms=max(1_000, round(file.timeout * 1000)),
         idempotent=file.idempotent or file.idempotency is not None,
         max_calls=file.limits.per_run,
@@ -140,11 +138,27 @@ def spec_of(file: ActionFile, parameters: dict[str, Any] | None = None) -> Actio
     )
 
 
+def digest_of(file: ActionFile) -> str:
+    """SHA-256 of what an action does, without its tests and examples."""
+    said = file.model_dump(mode="json", by_alias=True, exclude={"tests", "examples"})
+    return json_hash(said)
+
+
 def _retry(file: ActionFile) -> ActionRetry:
     """Repetition by the invoker; kinds that send requests have their own, which knows more."""
     if file.run.kind in HTTP_KINDS:
         return ActionRetry()
     return ActionRetry(max_attempts=file.retry.attempts, backoff_seconds=file.retry.wait)
+
+
+def _of_python(file: ActionFile, means: Means, path: Path | None) -> FileAction:
+    assert isinstance(file.run, PythonRun)
+    function = function_of(file, file.run, means.allowed_modules)
+    made = FileAction(file, python_runner(file, function), function.spec.parameters, path)
+    if made.spec.fingerprint:
+        both = json_hash([made.spec.fingerprint, function_digest(function.fn)])
+        made.spec = made.spec.model_copy(update={"fingerprint": both})
+    return made
 
 
 def make_action(
@@ -169,8 +183,12 @@ def make_action(
         runner = http_runner(http, cast("HttpRun", http.run), means)
         made = FileAction(file, runner, http.params, path)
         made.sent = http
+        if made.spec.fingerprint:
+            made.spec = made.spec.model_copy(update={"fingerprint": digest_of(http)})
         return made
     kind = file.run.kind
+    if isinstance(file.run, PythonRun):
+        return _of_python(file, means, path)
     maker = KINDS.get(kind)
     if maker is None:
         raise ConfigError(f"actions of kind {kind} are not supported by this version of loopagent")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from loopagent.actions.checks_approval import check_approval
 from loopagent.actions.checks_http import check_http
 from loopagent.actions.complaints import Complaints, did_you_mean
 from loopagent.actions.format import (
@@ -17,11 +18,11 @@ from loopagent.actions.format import (
     PromptRun,
 )
 from loopagent.actions.format_http import HttpRun
-from loopagent.actions.reshape import Expression, ReshapeError, Template
 from loopagent.actions.values import form_problem, forms
 from loopagent.core.action_spec import MAX_SCHEMA_LEVELS
 from loopagent.core.json_values import compact_json
 from loopagent.core.params import check_params
+from loopagent.core.reshape import Expression, ReshapeError, Template
 from loopagent.core.schema_check import schema_problem, schema_problems, too_deep
 from loopagent.matching import pattern_problems
 
@@ -50,6 +51,8 @@ def check(action: ActionFile, complaints: Complaints) -> None:
         _check_named_params(action, complaints)
         _check_calls(action, complaints)
     _check_ui(action, complaints)
+    if action.approval is not None:
+        check_approval(action, action.approval, complaints)
     if isinstance(action.run, HttpRun):
         check_http(action, action.run, complaints)
     else:
@@ -97,6 +100,8 @@ def _check_schema(loc: Loc, schema: dict[str, Any], complaints: Complaints) -> b
 def _expressions(action: ActionFile) -> Iterator[tuple[Loc, str | None]]:
     """Every JMESPath expression and where it stands, forms aside."""
     yield ("result", "select"), action.result.select
+    if action.approval is not None:
+        yield ("approval", "when"), action.approval.when
     for index, rule in enumerate(action.errors):
         yield ("errors", index, "when"), rule.when
     run = action.run

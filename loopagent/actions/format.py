@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, field_validator
 
 from loopagent.actions.durations import Rate, Seconds
+from loopagent.actions.format_approval import ApprovalSection
 from loopagent.actions.format_http import Auth, HttpRun
 from loopagent.core.action_spec import EffectClass
 from loopagent.core.spec import Spec
@@ -31,13 +32,6 @@ OPEN_KINDS: Final = frozenset({"python", "openapi"})
 HTTP_KINDS: Final = frozenset({"http", "openapi"})
 """Kinds that send HTTP requests."""
 FileEffects = Literal["read", "write", "external", "irreversible", "destructive"]
-
-
-class ApprovalSection(Spec):
-    """Who decides whether a call happens."""
-
-    policy: Literal["auto", "ask", "never"]
-    """`ask` puts every call to a person; `never` hides the action from models, for pipelines and people only."""
 
 
 class EgressSection(Spec):

@@ -12,11 +12,11 @@ from loopagent.actions.answer import media_type, said, view
 from loopagent.actions.attempts import Again, TroubleError, after_seconds, attempted
 from loopagent.actions.pages import Pages
 from loopagent.actions.request import Request, basic, make_request
-from loopagent.actions.reshape import Expression, ReshapeError, Template, shown
 from loopagent.actions.secrets import Revealed
 from loopagent.actions.shaping import shape
 from loopagent.actions.tokens import Grant
 from loopagent.actions.values import render
+from loopagent.core.reshape import Expression, ReshapeError, Template, shown
 from loopagent.egress import Bounds, EgressPolicy, GuardedClient, opened
 from loopagent.egress.client import checked_url
 from loopagent.errors import ActionError

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
 
-from loopagent.actions.reshape import Expression, ReshapeError, shown
 from loopagent.core.json_values import is_array
+from loopagent.core.reshape import Expression, ReshapeError, shown
 from loopagent.egress.client import checked_url
 from loopagent.errors import ActionError
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.actions.inside import call_inside
-from loopagent.actions.reshape import Expression, ReshapeError
 from loopagent.actions.shaping import shape
 from loopagent.actions.values import ABSENT, render, render_each
 from loopagent.core.json_values import is_array
 from loopagent.core.params import check_params
+from loopagent.core.reshape import Expression, ReshapeError
 from loopagent.errors import ActionError
 
 

@@ -24,12 +24,15 @@ class _Hidden:
         return SecretValue(name, f"[secret {name}]", self._hosts)
 
 
-def preview(file: ActionFile, params: dict[str, Any]) -> dict[str, Any]:
+def preview(
+    file: ActionFile, params: dict[str, Any], *, place: tuple[str, str] = ("run", "step")
+) -> dict[str, Any]:
     """The request of a call: `{method, url, headers, body?}`, with names in place of secrets.
 
     Args:
         file: The action, of kind `http`.
         params: Parameters that satisfy its schema.
+        place: Id of the run and of the call in it, as far as the request says where it comes from.
 
     Raises:
         ActionError: It is of another kind, or the request cannot be made.
@@ -39,9 +42,9 @@ def preview(file: ActionFile, params: dict[str, Any]) -> dict[str, Any]:
         raise ActionError(text, code="not_http")
     scope = {
         "params": params,
-        "run": {"id": "run"},
-        "step": {"id": "step"},
-        "call": {"key": "run/step"},
+        "run": {"id": place[0]},
+        "step": {"id": place[1]},
+        "call": {"key": "/".join(place)},
     }
     request = make_request(file, file.run, scope, Revealed(_Hidden(file.egress.hosts)))
     shown = request.public()

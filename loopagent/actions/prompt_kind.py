@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from loopagent.actions.reshape import ReshapeError, Template
 from loopagent.actions.shaping import shape
 from loopagent.core.json_values import compact_json
+from loopagent.core.reshape import ReshapeError, Template
 from loopagent.core.schema_check import schema_problems
 from loopagent.core.text import clean_text, read_text
 from loopagent.errors import ActionError, ConfigError, ModelError

@@ -18,9 +18,6 @@ from loopagent.documents import Document, DocumentError, Loc, read_documents
 
 
 LATER: Final = {
-    ("approval", key): "is not supported by this version of loopagent; remove it"
-    for key in ("when", "show", "allowEdit", "allow_edit", "expires", "approvers", "remember")
-} | {
     ("result", key): "is not supported by this version of loopagent; remove it"
     for key in ("summary", "artifact")
 }

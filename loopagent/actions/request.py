@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
 from loopagent.actions.checks_http import PLACEHOLDER, literal_url
-from loopagent.actions.reshape import ReshapeError, Template, shown
 from loopagent.actions.values import ABSENT, render, render_each
 from loopagent.core.json_values import compact_json, is_array, is_object
+from loopagent.core.reshape import ReshapeError, Template, shown
 from loopagent.egress.client import checked_headers, checked_url
 from loopagent.errors import ActionError
 

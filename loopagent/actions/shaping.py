@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loopagent.actions.reshape import Expression, ReshapeError
+from loopagent.core.reshape import Expression, ReshapeError
 from loopagent.core.schema_check import schema_problems
 from loopagent.errors import ActionError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.actions.build import DISABLED, spec_of
+from loopagent.actions.checks_approval import step_problems
 from loopagent.actions.complaints import did_you_mean
 from loopagent.actions.format import PipelineRun
 from loopagent.actions.values import form_of
@@ -86,6 +87,8 @@ def _check_step(
     wanted = _STRICTNESS[step.approval or "auto"]
     if _STRICTNESS[own.approval or "auto"] < min(wanted, _STRICTNESS["ask"]):
         what = f"{step.name} has approval {step.approval}; the pipeline needs `approval: {{policy: ask}}` or never"
+        written.complaints.add(here, what)
+    for what in step_problems(own, step):
         written.complaints.add(here, what)
     properties: dict[str, Any] = step.parameters.get("properties") or {}
     for name in step.parameters.get("required") or ():

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
-from loopagent.actions.reshape import Expression, ReshapeError, Template
 from loopagent.core.json_values import is_array, is_object
+from loopagent.core.reshape import Expression, ReshapeError, Template
 
 
 FORMS: Final = ("from", "template", "secret", "literal")

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 from rich.text import Text
@@ -23,10 +23,12 @@ from loopagent.cli.session import (
     show_form,
     terminal_answerer,
 )
+from loopagent.cli.who import show_preview, who_here
 from loopagent.clients import ToolAnswer
 from loopagent.core.lineage import ARROW
 from loopagent.errors import ConfigError
 from loopagent.ports import RequestRow
+from loopagent.request_view import preview_of
 from loopagent.runview import RunView
 
 
@@ -40,6 +42,14 @@ Revision = Annotated[
 ]
 Digest = Annotated[
     str | None, typer.Option("--hash", help="Content hash that was seen; a stale one is refused.")
+]
+
+
+Remembered = Annotated[
+    Literal["run", "session"] | None,
+    typer.Option(
+        help="Do not ask about the very same call again: in this run, or in its conversation."
+    ),
 ]
 
 
@@ -101,6 +111,7 @@ def show_request(
             print_json({name: getattr(found, name) for name in found.__dataclass_fields__})
             return 0
         show_card(found.body)
+        show_preview(preview_of(app, found))
         show_form(found.body)
         out.print(Text(f"{found.status}: {_how(found)}"))
         return 0
@@ -120,6 +131,7 @@ def _how(row: RequestRow) -> str:
 def approve_request(
     request_id: RequestId,
     feedback: Annotated[str, typer.Option(help="Text for the agent.")] = "",
+    remember: Remembered = None,
     revision: Revision = None,
     digest: Digest = None,
     project: ProjectDir = Path(),
@@ -127,7 +139,8 @@ def approve_request(
 ) -> None:
     """Approve what is shown, and go on with its run here to its end or its next question."""
     seen = Seen(revision, digest)
-    _decide(project, db, request_id, seen, decision="approve", feedback=feedback)
+    given = remember or ""
+    _decide(project, db, request_id, seen, decision="approve", feedback=feedback, remember=given)
 
 
 @requests.command("edit")
@@ -175,10 +188,12 @@ def _decide(
     decision: str,
     edited: str | None = None,
     feedback: str = "",
+    remember: Literal["", "run", "session"] = "",
 ) -> None:
     async def answer(app: App) -> RunView:
         found = await app.store.request(request_id)
         plan = found is not None and found.body["kind"] == "plan"
+        who = await who_here(app)
         changed = edited if edited is None or plan else _json(edited, "the changed parameters")
         return await app.answer(
             request_id,
@@ -187,7 +202,9 @@ def _decide(
             feedback=feedback,
             revision=seen.revision,
             content_hash=seen.digest,
-            by="human",
+            remember=remember,
+            by=who.by,
+            who=who,
         )
 
     async def work(app: App) -> int:
@@ -249,6 +266,7 @@ def answer_request(
             run_id, _, call_id = request_id.partition(":")
             return await app.answer_call(run_id, call_id, call)
         await _refuse_no_decision(app, request_id, decision)
+        who = await who_here(app)
         changed = None if edited is None else _json(edited, "--edited")
         return await app.answer(
             request_id,
@@ -256,7 +274,8 @@ def answer_request(
             values=values,
             feedback=feedback,
             edited=changed,
-            by="human",
+            by=who.by,
+            who=who,
         )
 
     async def work(app: App) -> int:

@@ -44,6 +44,10 @@ def create_key(
             " Without: runs and requests.answer."
         ),
     ] = None,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(help="What whoever has it is, for approvals; may be given several times."),
+    ] = None,
 ) -> None:
     """Make a key and print it. It is shown this once: only its hash is kept."""
     if all_tenants and tenant:
@@ -52,7 +56,9 @@ def create_key(
     scopes = tuple(scope or ("runs", "requests.answer"))
 
     async def work(app: App) -> int:
-        text, row = await app.keys.create(name, tenant=whose, user=user, scopes=scopes)
+        text, row = await app.keys.create(
+            name, tenant=whose, user=user, scopes=scopes, roles=role or ()
+        )
         if as_json:
             print_json({**public(row), "key": text})
             return 0

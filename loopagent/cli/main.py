@@ -36,7 +36,7 @@ COMMANDS: Final = {
         "scenarios:run_scenarios",
         "Run agents against scripted replies, and actions against a stand-in; compare what comes of it.",
     ),
-    "runs": ("control:runs", "Runs: look at them, pause, resume, fork, cancel, delete, prune."),
+    "runs": ("approvals:runs", "Runs: look at them, pause, resume, fork, cancel, delete, prune."),
     "requests": (
         "audit:requests",
         "Requests to people: list, show, approve, edit, reject, answer, audit.",

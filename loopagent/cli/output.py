@@ -197,6 +197,12 @@ LINES: dict[str, Callable[[Json], str]] = {
     "request.resolved": lambda data: (
         f"{data['decision']} by {data['by']} {short(data.get('feedback', ''))}"
     ),
+    "request.expired": lambda data: f"nobody answered in time: {data['then']}",
+    "approval.waived": lambda data: f"{data['action']} is not asked about: {data['text']}",
+    "approval.remembered": lambda data: (
+        f"{data['action']} {short(data['params'])}: not asked about again in this {data['scope']}, by {data['by']}"
+    ),
+    "approval.forgotten": lambda data: f"{data['action']} is asked about again, by {data['by']}",
     "request.cancelled": lambda data: data["reason"],
     "plan.proposed": _proposed,
     "plan.edited": lambda data: (

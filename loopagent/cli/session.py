@@ -18,10 +18,12 @@ from rich.text import Text
 
 from loopagent.app import App
 from loopagent.cli.output import err, out, print_json, show_event, visible
+from loopagent.cli.who import KEY_VARIABLE, show_preview, show_terms, who_here
 from loopagent.clients import ToolAnswer
 from loopagent.core.lineage import ARROW
 from loopagent.errors import ConfigError, RequestError
 from loopagent.ports import RequestRow
+from loopagent.request_view import preview_of, shown_params
 from loopagent.runview import RunView
 
 
@@ -173,13 +175,18 @@ async def _taken(answer: Callable[[], Awaitable[Any]]) -> bool:
     try:
         await answer()
     except RequestError as error:
+        if error.code == "not_an_approver":
+            raise ConfigError(f"{error} {KEY_VARIABLE} may hold it.") from error
         err.print(visible(str(error)))
         return error.status != UNFIT
     return True
 
 
 async def _put(app: App, request: RequestRow) -> None:
-    await app.answer(request.id, **_questions(request.body), by="human")
+    who = await who_here(app)
+    show_card(request.body)
+    show_preview(preview_of(app, request))
+    await app.answer(request.id, **_questions(request.body), by=who.by, who=who)
 
 
 async def _do(app: App, request: RequestRow) -> None:
@@ -220,7 +227,7 @@ def show_card(body: Json) -> None:
     elif body.get("text"):
         out.print(visible(body["text"]))
     if subject.get("params") is not None:
-        out.print(visible(json.dumps(subject["params"], ensure_ascii=False, indent=2)))
+        out.print(visible(json.dumps(shown_params(subject), ensure_ascii=False, indent=2)))
     for number, params in enumerate(subject.get("first", ()), 1):
         line = f"call {number} of {subject['passes']}: {json.dumps(params, ensure_ascii=False)}"
         out.print(visible(line))
@@ -231,6 +238,7 @@ def show_card(body: Json) -> None:
         listed = subject.get(key)
         if isinstance(listed, list) and listed:
             out.print(visible(f"{key}: " + "; ".join(_entry(one) for one in listed)))
+    show_terms(subject, body.get("expiresAt"))
 
 
 def show_form(body: Json) -> None:
@@ -247,11 +255,10 @@ def _entry(one: Any) -> str:
 
 
 def _questions(body: Json) -> Json:
-    show_card(body)
     if body["kind"] == "plan":
         return _plan_decision(body)
     if body["kind"] == "approval":
-        return _decide("Approve?", {"y": "approve", "n": "reject", "s": "terminate"})
+        return _approval(body.get("subject") or {})
     if body["kind"] == "limit":
         return _decide("Raise it?", {"y": "approve", "n": "reject", "s": "terminate"})
     if body["kind"] == "guard":
@@ -260,6 +267,18 @@ def _questions(body: Json) -> Json:
     if not questions:
         return {"decision": "answer", "feedback": Prompt.ask("Answer")}
     return {"decision": "answer", "values": {one["id"]: _question(one) for one in questions}}
+
+
+def _approval(subject: Json) -> Json:
+    """Approve once or, where the action lets that be, the very same call from now on."""
+    keys = {"y": "approve", "n": "reject", "s": "terminate"}
+    lasting = {"r": "run", "c": "session"}
+    offered = {key: one for key, one in lasting.items() if one in subject.get("remember", ())}
+    chosen = _decide(
+        "Approve?", {**keys, **{key: f"approve, {one}" for key, one in offered.items()}}
+    )
+    decision, _, remember = chosen["decision"].partition(", ")
+    return {**chosen, "decision": decision, "remember": remember}
 
 
 def _plan_decision(body: Json) -> Json:

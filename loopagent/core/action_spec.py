@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from loopagent.core.asking import Asking
 from loopagent.core.schema_check import schema_problem, too_deep
 from loopagent.core.spec import Spec
 
@@ -88,6 +89,27 @@ class ActionSpec(CallSpec):
     """A longer result, as JSON, is kept under a handle and shown in short; never more than the agent's own limit."""
     on_unknown: Literal["report", "ask"] = "report"
     """After a crash in the middle of a call that may not be repeated: tell the model, or ask a person."""
+    asking: Asking | None = None
+    """How a person is asked about a call, beside whether."""
+    fingerprint: str = ""
+    """Digest of what carries it out, where that is known: what was remembered of another one does not count."""
+
+    @model_validator(mode="after")
+    def _asks_soundly(self) -> ActionSpec:
+        asking = self.asking
+        if asking is None:
+            return self
+        if asking.when is not None and self.approval != "ask":
+            raise ValueError("`when` needs approval `ask`: it says which calls are not asked about")
+        if asking.remember != "never" and self.effects == "irreversible":
+            raise ValueError(
+                "what cannot be taken back is asked about every time: remember is never"
+            )
+        known = self.parameters.get("properties") or {}
+        unknown = [one for one in asking.show if one not in known]
+        if unknown:
+            raise ValueError(f"`show` names {unknown[0]!r}, which is none of the parameters")
+        return self
 
     definition: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
     """Hash under which the library keeps what calls do; empty for actions that the process itself has."""

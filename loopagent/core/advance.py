@@ -7,11 +7,12 @@ together: they are absorbed one by one, and the open step is looked at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, cast
 
 from loopagent.core import (
+    approvals,
     claims,
     client_calls,
     compaction,
@@ -26,6 +27,7 @@ from loopagent.core import (
     sub_agents,
     turns,
 )
+from loopagent.core.approval_state import Remembered
 from loopagent.core.artifact_handles import handle_of
 from loopagent.core.conversation import QUEUED
 from loopagent.core.effects import (
@@ -47,6 +49,7 @@ from loopagent.core.effects import (
     key_of,
 )
 from loopagent.core.events import (
+    ApprovalRevoked,
     CancelRequested,
     Event,
     FilesGiven,
@@ -63,7 +66,7 @@ from loopagent.core.events import (
 from loopagent.core.facts import DecidedBy, ModelRetry, RunCreated, RunMessageQueued, RunStarted
 from loopagent.core.facts_context import ContextExpanded
 from loopagent.core.facts_streaming import ActionDiscarded
-from loopagent.core.gate import action_settled, not_again
+from loopagent.core.gate import action_settled
 from loopagent.core.loop_state import publish_resumed, publish_state
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import answer_text, resolved
@@ -123,11 +126,21 @@ def _started(tx: Tx, event: Started) -> None:
         due = 0.0 if most is None else event.at + most
         tx.issue(AwaitConversation(QUEUED, event.message, event.by, due))
     else:
-        _begin(tx, event.message, event.by, context=event.context, carried=event.carried)
+        shown = {"context": event.context, "carried": event.carried}
+        _begin(tx, event.message, event.by, **shown, remembered=event.remembered)
 
 
-def _begin(tx: Tx, message: str, by: str, *, context: str, carried: str) -> None:
+def _begin(
+    tx: Tx,
+    message: str,
+    by: str,
+    *,
+    context: str,
+    carried: str,
+    remembered: Iterable[dict[str, Any]] = (),
+) -> None:
     tx.fact(RunStarted())
+    tx.state.remembered = tuple(Remembered(**one) for one in remembered)
     if carried:
         tx.carry(carried)
     if context:
@@ -145,9 +158,9 @@ def _let_in(tx: Tx, effect: AwaitConversation, outcome: Outcome) -> None:
         text = "The runs of the conversation before it took too long; it never began."
         ending.fail(tx, "limit", text, by="policy", limit="maxQueueSeconds")
         return
-    past = cast("dict[str, str]", outcome.value) if isinstance(outcome.value, dict) else {}
+    past = cast("dict[str, Any]", outcome.value) if isinstance(outcome.value, dict) else {}
     shown = {name: str(past.get(name) or "") for name in ("context", "carried")}
-    _begin(tx, effect.message, effect.by, **shown)
+    _begin(tx, effect.message, effect.by, **shown, remembered=past.get("remembered") or ())
 
 
 def _settled(tx: Tx, event: Settled) -> None:
@@ -266,6 +279,10 @@ def _limits_raised(tx: Tx, event: LimitsRaised) -> None:
     control.raise_limits(tx, event, _by(event.by))
 
 
+def _approval_revoked(tx: Tx, event: ApprovalRevoked) -> None:
+    approvals.revoked(tx, event)
+
+
 def _forked(tx: Tx, event: Forked) -> None:
     forking.begin(tx, event, _by(event.by))
 
@@ -284,7 +301,7 @@ def _known_now(tx: Tx, effect: ReadMessage | KeepValue | SetTimer, outcome: Outc
 
 
 def _time_is_up(tx: Tx, timer: SetTimer, outcome: Outcome) -> None:
-    if not client_calls.time_out(tx, timer):
+    if not (client_calls.time_out(tx, timer) or approvals.time_out(tx, timer)):
         _known_now(tx, timer, outcome)
 
 
@@ -298,12 +315,10 @@ def _answered(tx: Tx, request: AskHuman, outcome: Outcome) -> None:
 
 
 def _approval_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
-    step = tx.state.step
     if request.subject.get("inDoubt") and answer["decision"] == "reject":
-        not_again(tx, request, answer.get("feedback") or "")
-    elif step is not None:
-        key = key_of(request.id).removesuffix(".ask")
-        tx.state.step = replace(step, decisions={**step.decisions, key: answer})
+        approvals.not_again(tx, request, answer.get("feedback") or "")
+    else:
+        approvals.decided(tx, request, answer)
 
 
 def _question_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
@@ -340,6 +355,7 @@ ABSORB: dict[type[Any], Callable[[Tx, Any], None]] = {
     ResumeRequested: _resume_requested,
     LimitsRaised: _limits_raised,
     Forked: _forked,
+    ApprovalRevoked: _approval_revoked,
 }
 SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
     CallModel: _model_settled,

@@ -18,6 +18,7 @@ from loopagent.core.spec import Spec
 
 
 Approval = Literal["auto", "ask", "never"]
+OneByOne = Literal["ask", "never"]
 References = Literal["templates", "bare"]
 Autonomy = Literal["interactive", "autonomous"]
 PlanMode = Literal["off", "optional", "required"]
@@ -31,6 +32,8 @@ class ApprovalPolicy(Spec):
     write: Approval = "ask"
     external: Approval = "ask"
     irreversible: Approval = "ask"
+    actions: dict[str, OneByOne] = Field(default_factory=dict[str, OneByOne])
+    """Actions and client tools that are asked about every time, or never called, whatever they say themselves."""
 
 
 class PayloadSpec(Spec):
@@ -77,6 +80,8 @@ class Limits(Spec):
     """Size of the payload as JSON."""
     max_message_chars: int = Field(default=1_000_000, ge=1)
     """Longest message a person may post."""
+    max_remembered_approvals: int = Field(default=100, ge=0)
+    """Calls that need no approval any more because a person said so; the oldest is forgotten for a new one."""
     max_queued_messages: int = Field(default=50, ge=1)
     """Messages of people that may wait for a turn boundary."""
     max_result_chars: int = Field(default=8_000, ge=200)
@@ -328,7 +333,9 @@ class AgentSpec(Spec):
 
     def approval_of(self, call: CallSpec) -> Approval:
         """Whether a call of an action or a client tool runs at once, is asked for, or is forbidden."""
-        return call.approval or getattr(self.approval, call.effects)
+        own: Approval = call.approval or getattr(self.approval, call.effects)
+        wanted = self.approval.actions.get(call.name) if self.approval.actions else None
+        return own if wanted is None or own == "never" else wanted
 
     def digest(self) -> str:
         """SHA-256 over the definition; two equal definitions have the same one."""

@@ -13,7 +13,7 @@ from loopagent.core.effects import CallClientTool, CancelEffect, SetTimer, key_o
 from loopagent.core.facts_client import CallEnd, ClientToolCompleted, ClientToolRequested
 from loopagent.core.loop_view import BUTTONS
 from loopagent.core.outcome import Outcome
-from loopagent.core.people import agents, request_id
+from loopagent.core.people import DUE, agents, request_id
 from loopagent.core.schema_check import schema_problems
 
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from loopagent.core.tx import Tx
 
 
-DUE: Final = ".due"
-"""Ending of the id of the timer beside a call; a stored format."""
 TIMED_OUT: Final = "timed_out"
 """Outcome code of a call that nobody answered in time."""
 

@@ -166,7 +166,8 @@ class AskHuman:
 
     `decisions`: what may be answered. `form`: an AgentResponseForm as JSON. `subject`: exactly what is decided
     on (for an approval `{action, params, effects, schema}`, for a plan its text, difference and what it unlocks);
-    `content_hash` binds the answer to it.
+    `content_hash` binds the answer to it. `expires_at`: when nobody can answer any more, seconds since the epoch; 0 for
+    never. A timer beside it ends the wait then.
     """
 
     id: str
@@ -178,6 +179,7 @@ class AskHuman:
     subject: dict[str, Any] = field(default_factory=dict[str, Any])
     content_hash: str = ""
     revision: int = 1
+    expires_at: float = 0.0
     kind: Literal["ask_human"] = "ask_human"
 
 

@@ -36,6 +36,8 @@ class Started:
     """What the run before it in its conversation had looked up."""
     spent: tuple[tuple[int, int, float], ...] = ()
     """What each run above it had spent when it began, root first: turns, tokens, dollars."""
+    remembered: tuple[dict[str, Any], ...] = ()
+    """Approvals that hold for its conversation, as the run before it had them."""
     kind: Literal["started"] = "started"
 
 
@@ -160,6 +162,16 @@ class FilesGiven:
     kind: Literal["files_given"] = "files_given"
 
 
+@dataclass(frozen=True, slots=True)
+class ApprovalRevoked:
+    """Somebody wants to be asked again about a call that was approved in advance."""
+
+    approval: str
+    at: float
+    by: str = "client"
+    kind: Literal["approval_revoked"] = "approval_revoked"
+
+
 Event: TypeAlias = (
     Started
     | Settled
@@ -172,6 +184,7 @@ Event: TypeAlias = (
     | LimitsRaised
     | Forked
     | FilesGiven
+    | ApprovalRevoked
 )
 
 
@@ -184,3 +197,5 @@ class Answer:
     edited: Any = None
     feedback: str = ""
     by: str = "client"
+    remember: Literal["", "run", "session"] = ""
+    """Whether the very same call is to need no approval any more, in this run or in its conversation."""

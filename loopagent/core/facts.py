@@ -315,6 +315,8 @@ class RequestCreated(FactData):
     content_hash: str = ""
     primary: dict[str, str] = {}
     secondary: dict[str, str] = {}
+    expires_at: float | None = None
+    """When nobody can answer any more, seconds since the epoch."""
 
 
 class RequestResolved(FactData):

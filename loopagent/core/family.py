@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from loopagent.core import control
 from loopagent.core.control_state import Paused
-from loopagent.core.events import LimitsRaised, Reported, ResumeRequested
+from loopagent.core.events import ApprovalRevoked, LimitsRaised, Reported, ResumeRequested
 from loopagent.core.spending import Spent
 
 
@@ -24,7 +24,7 @@ def counts_after_end(event: Event) -> bool:
     """Whether an event means something to a run that has ended."""
     if isinstance(event, Reported):
         return event.what == "told"
-    return isinstance(event, ResumeRequested | LimitsRaised)
+    return isinstance(event, ResumeRequested | LimitsRaised | ApprovalRevoked)
 
 
 def note_question(tx: Tx) -> None:

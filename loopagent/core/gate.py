@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from loopagent.core import breaker, client_calls, ending, hooks, limits, plans, policy, sub_agents
+from loopagent.core import (
+    approvals,
+    breaker,
+    client_calls,
+    ending,
+    hooks,
+    limits,
+    plans,
+    policy,
+    sub_agents,
+)
 from loopagent.core.abilities import supplied_by, usable_action
 from loopagent.core.effects import (
     AskHuman,
@@ -19,7 +29,7 @@ from loopagent.core.effects import (
 from loopagent.core.facts import ActionCompleted, ActionRejected, ActionStarted
 from loopagent.core.facts_context import ModelCalled
 from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
-from loopagent.core.people import approval, ask, in_doubt
+from loopagent.core.people import ask
 from loopagent.core.spending import NOTHING
 from loopagent.core.steps import open_step
 
@@ -159,14 +169,24 @@ def _ask_or_refuse(tx: Tx, call: Call) -> bool:
         return decision["decision"] == "reject" and _refused_by_person(tx, call, decision)
     if known is None or spec.approval_of(known) != "ask":
         return False
-    if not spec.interactive:
+    return _ask(tx, call, known, key)
+
+
+def _ask(tx: Tx, call: Call, known: CallSpec, key: str) -> bool:
+    """Put the request for a call whose action asks, unless this very call needs none; True when it was refused."""
+    why = approvals.verdict(tx.state, call, known)
+    if not why.asks:
+        return False
+    if not tx.state.spec.interactive:
         text = "This call needs a person's approval and nobody can be asked."
         return _reject(tx, call, "no_approver", text, "policy")
     batch = call.batch if isinstance(call, RunAction) else ""
     handler = open_step(tx.state) if batch else None
     shared = handler.batch(tx.state, batch) if handler else None
     asked_id, skill = f"{tx.state.turn}:{key}.ask", _brought_by(tx.state, call)
-    request = approval(asked_id, call, known, shared, skill=skill)
+    request = approvals.request_for(
+        tx.state, asked_id, call, known, why=why, shared=shared, skill=skill
+    )
     if request.id not in tx.state.pending:
         ask(tx, request, f"{key}.ask")
     return False
@@ -189,6 +209,8 @@ def _decision(tx: Tx, call: Call) -> dict[str, Any] | None:
 
 
 def _refused_by_person(tx: Tx, call: Call, decision: dict[str, Any]) -> bool:
+    if decision.get(approvals.EXPIRED):
+        return _reject(tx, call, approvals.EXPIRED, "Nobody approved this call in time.", "policy")
     said = decision.get("feedback", "")
     text = "A person refused this call" + (f" and said: {said}" if said else ".")
     return _reject(tx, call, "rejected", text, "human")
@@ -226,6 +248,8 @@ def _run(tx: Tx, call: RunAction) -> bool:
         return _reject(
             tx, call, "max_calls", f"This action may be called {maximum} times in a run.", "policy"
         )
+    if spec.asking is not None:
+        approvals.waived(tx, call, spec)
     call = _as_approved(tx, call)
     hooks.used(tx, call)
     if state.breaker.actions:
@@ -288,7 +312,7 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
         and call.on_unknown == "ask"
         and state.spec.interactive
     ):
-        ask(tx, in_doubt(call), f"{key}.ask")
+        ask(tx, approvals.in_doubt(call, usable_action(state, call.action)), f"{key}.ask")
         return
     outcome, stop = hooks.around(tx, call, outcome)
     error = outcome.error
@@ -324,24 +348,6 @@ def count_model_calls(tx: Tx, outcome: Outcome, key: str) -> None:
             error=call.get("error"),
         )
         tx.fact(asked, "engine", key=key)
-
-
-def not_again(tx: Tx, request: AskHuman, feedback: str) -> None:
-    """Record that a person does not want a call in doubt to be made again: it stays interrupted, not refused."""
-    key = key_of(request.id).removesuffix(".ask")
-    said = f" and said: {feedback}" if feedback else "."
-    text = f"{request.text} A person decided not to run it again{said}"
-    outcome = Outcome.failed(INTERRUPTED, text, may_have_run=True)
-    action = str(request.subject["action"])
-    fact = ActionCompleted(
-        call_id=request.id.removesuffix(".ask"),
-        action=action,
-        ok=False,
-        error=outcome.error.public() if outcome.error else None,
-        skill=supplied_by(tx.state, action),
-    )
-    tx.fact(fact, "human", key=key)
-    tx.result(key, outcome)
 
 
 def _told(call: RunAction, outcome: Outcome, max_chars: int) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from loopagent.core.action_spec import ActionSpec
 from loopagent.core.agent_spec import AgentSpec, Approval, ApprovalPolicy
 from loopagent.core.child_messages import with_parameters
 from loopagent.core.effects import StartRun
@@ -19,7 +20,7 @@ from loopagent.core.state import RunState
 
 if TYPE_CHECKING:
     from loopagent.core.action_spec import CallSpec, EffectClass
-    from loopagent.core.agent_spec import Limits, SubAgentSpec
+    from loopagent.core.agent_spec import Limits, OneByOne, SubAgentSpec
     from loopagent.core.effects import AskHuman
     from loopagent.core.skill_spec import SkillSet
 
@@ -122,7 +123,17 @@ def _bounded(policy: ApprovalPolicy, bound: ApprovalPolicy) -> ApprovalPolicy:
         write=stricter(policy.write, bound.write),
         external=stricter(policy.external, bound.external),
         irreversible=stricter(policy.irreversible, bound.irreversible),
+        actions=either(policy.actions, bound.actions),
     )
+
+
+def either(one: dict[str, OneByOne], other: dict[str, OneByOne]) -> dict[str, OneByOne]:
+    """What one of two policies asks about every time or forbids; the stricter where both say something."""
+    both: dict[str, OneByOne] = {**one, **other}
+    never: dict[str, OneByOne] = {
+        name: "never" for name in both if "never" in (one.get(name), other.get(name))
+    }
+    return {**both, **never}
 
 
 def _bounded_call(call: C, above: AgentSpec) -> C:
@@ -136,7 +147,16 @@ def _bounded_call(call: C, above: AgentSpec) -> C:
     same = known is not None and known.effects == call.effects
     plain = call.model_copy(update={"approval": None})
     bound = above.approval_of(known if known is not None and same else plain)
-    return call.model_copy(update={"approval": stricter(call.approval, bound)})
+    bounded = call.model_copy(update={"approval": stricter(call.approval, bound)})
+    alike = same and getattr(known, "asking", None) == getattr(call, "asking", None)
+    return bounded if bound == "auto" or alike else _about_every_call(bounded)
+
+
+def _about_every_call(call: C) -> C:
+    """Without a condition of its own: where the parent asks about everything of its kind, so does the child."""
+    if not isinstance(call, ActionSpec) or call.asking is None or call.asking.when is None:
+        return call
+    return call.model_copy(update={"asking": call.asking.model_copy(update={"when": None})})
 
 
 def _bounded_skills(skills: SkillSet, above: AgentSpec) -> SkillSet:

@@ -14,6 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
 from loopagent.core.events import (
+    ApprovalRevoked,
     CancelRequested,
     Event,
     FilesGiven,
@@ -141,6 +142,7 @@ _EVENT_TYPES: dict[str, type[Any]] = {
     "resume_requested": ResumeRequested,
     "limits_raised": LimitsRaised,
     "forked": Forked,
+    "approval_revoked": ApprovalRevoked,
 }
 
 _NAMES: dict[type[Any], tuple[str, ...]] = {

@@ -87,7 +87,7 @@ def ask_public(state: RunState, ask: AskHuman | CallClientTool) -> Ask:
     kind, title, due = (
         ("client_tool", f"Run {ask.tool} in the client", ask.due)
         if isinstance(ask, CallClientTool)
-        else (ask.ask, ask.title, None)
+        else (ask.ask, ask.title, ask.expires_at or None)
     )
     primary, secondary = BUTTONS[kind]
     return Ask(

@@ -9,7 +9,7 @@ from loopagent.core.json_values import compact_json
 from loopagent.core.values import value_object
 
 
-NOT_FAILURES = frozenset({"rejected", "denied", "not_started"})
+NOT_FAILURES = frozenset({"rejected", "expired", "denied", "not_started"})
 """Codes that say a call was not made by decision; they count neither as success nor as mistake."""
 NOT_MADE = NOT_FAILURES | {
     "blocked",

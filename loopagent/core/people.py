@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from loopagent.core.action_spec import CallSpec
-from loopagent.core.effects import AskHuman, CallClientTool, RunAction, key_of
+from loopagent.core.effects import AskHuman, CallClientTool, CancelEffect, SetTimer, key_of
 from loopagent.core.facts import RequestCreated, RequestResolved
 from loopagent.core.forms import check_answers
 from loopagent.core.hashing import json_hash
@@ -27,11 +26,14 @@ if TYPE_CHECKING:
     from loopagent.core.tx import Tx
 
 
-_UNEDITABLE = {
-    True: "calls that are decided together cannot be edited; approve them as they are, or reject with feedback",
-    False: "only the parameters of an action that has not started can be edited",
+DUE: Final = ".due"
+"""Ending of the id of the timer beside a request; a stored format."""
+_UNEDITABLE: Final = {
+    "passes": "calls that are decided together cannot be edited; approve them as they are, or reject with feedback",
+    "fixed": "this action takes no edits (allowEdit is false); approve it as it is, or reject with feedback",
 }
-"""Why an approval that shows no schema cannot be edited, by whether it is for several calls."""
+"""Why an approval that shows no schema cannot be edited, by what else it shows."""
+_NOT_STARTED: Final = "only the parameters of an action that has not started can be edited"
 
 
 def request_id(state: RunState, ask: AskHuman | CallClientTool) -> str:
@@ -47,6 +49,8 @@ def agents(state: RunState) -> list[str]:
 def ask(tx: Tx, request: AskHuman, key: str) -> None:
     """Issue a request and tell the world."""
     tx.issue(request)
+    if request.expires_at:
+        tx.issue(SetTimer(f"{request.id}{DUE}", request.expires_at))
     primary, secondary = BUTTONS[request.ask]
     created = RequestCreated(
         request_id=request_id(tx.state, request),
@@ -61,59 +65,9 @@ def ask(tx: Tx, request: AskHuman, key: str) -> None:
         content_hash=request.content_hash,
         primary=primary.model_dump(),
         secondary=secondary.model_dump(),
+        expires_at=request.expires_at or None,
     )
     tx.fact(created, "model" if request.ask in {"question", "plan"} else "policy", key=key)
-
-
-def approval(
-    effect_id: str,
-    call: RunAction | CallClientTool,
-    spec: CallSpec,
-    shared: dict[str, Any] | None = None,
-    *,
-    skill: str | None = None,
-) -> AskHuman:
-    """The request that lets a person approve, edit or reject one call; it shows the exact parameters.
-
-    Args:
-        effect_id: Id of the request's effect.
-        call: The call, or the first of several that are decided together.
-        spec: Its action or client tool.
-        shared: What to show of calls that are decided together; those cannot be edited.
-        skill: The skill that brought the action, unless the agent has it by itself.
-    """
-    what, name = (
-        ("action", call.action) if isinstance(call, RunAction) else ("clientTool", call.tool)
-    )
-    alone = {"params": call.params, "schema": spec.parameters}
-    shown = alone if shared is None else shared
-    subject: dict[str, Any] = {what: name, "effects": spec.effects, **shown}
-    if skill is not None:
-        subject["skill"] = skill
-    times = "" if shared is None else f", {shared['passes']} times"
-    return AskHuman(
-        id=effect_id,
-        ask="approval",
-        title=f"Run {name}{times}?",
-        text=spec.description,
-        decisions=("approve", "reject", "terminate"),
-        subject=subject,
-        content_hash=json_hash(subject),
-    )
-
-
-def in_doubt(call: RunAction) -> AskHuman:
-    """The request about a call that was started before a crash and may have taken effect."""
-    subject = {"action": call.action, "params": call.params, "inDoubt": True}
-    return AskHuman(
-        id=f"{call.id}.ask",
-        ask="approval",
-        title=f"Run {call.action} again?",
-        text="The call was started and then interrupted. It may have taken effect already.",
-        decisions=("approve", "reject", "terminate"),
-        subject=subject,
-        content_hash=json_hash(subject),
-    )
 
 
 def question(
@@ -184,9 +138,11 @@ def read_answer(request: AskHuman, answer: Answer) -> tuple[dict[str, Any], list
         With a problem the answer must not be delivered: the request stays open.
     """
     body = asdict(answer)
-    if answer.decision not in request.decisions:
-        allowed = ", ".join(request.decisions)
-        return body, [Problem("decision", f"must be one of {allowed}", answer.decision)]
+    if not answer.remember:
+        del body["remember"]  # as most
+    problem = _unfit(request, answer)
+    if problem is not None:
+        return body, [problem]
     if request.ask == "plan":
         return read_decision(request, body)
     if answer.decision == "approve" and answer.edited is not None:
@@ -205,10 +161,26 @@ def read_answer(request: AskHuman, answer: Answer) -> tuple[dict[str, Any], list
     return body, []
 
 
+def _unfit(request: AskHuman, answer: Answer) -> Problem | None:
+    """Why something cannot be answered, or its answer not remembered, whatever else the answer says."""
+    if answer.decision not in request.decisions:
+        allowed = ", ".join(request.decisions)
+        return Problem("decision", f"must be one of {allowed}", answer.decision)
+    if not answer.remember:
+        return None
+    offered = ", ".join(request.subject.get("remember", ()))
+    if answer.remember not in request.subject.get("remember", ()):
+        return Problem("remember", f"may be: {offered or 'nothing'}, here", answer.remember)
+    if answer.decision != "approve" or answer.edited is not None:
+        text = "only an approval of the call as it is shown can be remembered"
+        return Problem("remember", text, answer.decision)
+    return None
+
+
 def _edited(request: AskHuman, body: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     if "schema" not in request.subject:
-        text = _UNEDITABLE["passes" in request.subject]
-        return body, [Problem("edited", text, "")]
+        known = (text for key, text in _UNEDITABLE.items() if key in request.subject)
+        return body, [Problem("edited", next(known, _NOT_STARTED), "")]
     params, problems, _ = check_params(request.subject["schema"], body["edited"])
     return {**body, "edited": params}, [
         Problem(f"edited.{one.path}", one.message, one.got) for one in problems
@@ -216,7 +188,11 @@ def _edited(request: AskHuman, body: dict[str, Any]) -> tuple[dict[str, Any], li
 
 
 def resolved(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
-    """Tell the world how a request was answered."""
+    """Tell the world how a request was answered; its clock stops."""
+    timer = f"{request.id}{DUE}"
+    if timer in tx.state.pending:
+        tx.drop(timer)
+        tx.effects.append(CancelEffect(f"{timer}.cancel", timer))
     fact = RequestResolved(
         request_id=request_id(tx.state, request),
         decision=answer["decision"],

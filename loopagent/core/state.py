@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.approval_state import Refused, Remembered
 from loopagent.core.breaker import BreakerState
 from loopagent.core.context import View
 from loopagent.core.control_state import ForkedFrom, Paused
@@ -288,6 +289,10 @@ class RunState:
     """What they were before."""
     forked_from: ForkedFrom | None = None
     """Where a forked run comes from."""
+    remembered: tuple[Remembered, ...] = ()
+    """Calls that need no approval any more, because a person said so."""
+    refused: dict[str, Refused] = field(default_factory=dict[str, Refused])
+    """What was refused last, by action, to show what is different when it is asked for again."""
 
     def fork(self) -> RunState:
         """A shallow copy that may be assigned to; much cheaper than `copy.copy`, and made once a transition."""

@@ -16,6 +16,7 @@ from loopagent.http import (
     problems,
     routes_actions,
     routes_agents,
+    routes_approvals,
     routes_artifacts,
     routes_audit,
     routes_client_tools,
@@ -50,6 +51,7 @@ MAX_UPLOAD_BYTES = 25_000_000
 
 ROUTES = (
     routes_runs,
+    routes_approvals,
     routes_control,
     routes_artifacts,
     routes_requests,

@@ -81,6 +81,9 @@ class Decision(Body):
     """Revision that was seen; a stale one is refused with 409."""
     content_hash: str | None = None
     """Content hash that was seen; a stale one is refused with 409."""
+    remember: Literal["run", "session"] | None = None
+    """With `approve`: the very same call needs no approval any more in this run, or in its conversation, the `session`;
+    as far as `subject.remember` of the request offers it."""
 
 
 class Medium(Body):
@@ -265,6 +268,11 @@ class RequestDetail(View):
     """What is asked: the data of its `request.created` or `client_tool.requested` event."""
     resolution: dict[str, JsonValue] | None = None
     """How it was closed."""
+    may_answer: bool = False
+    """Whether it is open and this caller is among those who may answer it."""
+    preview: dict[str, JsonValue] | None = None
+    """Of one request, the HTTP request that would be sent, with names in place of secrets; or why there is none, as
+    `error`."""
 
 
 class RequestPage(View):

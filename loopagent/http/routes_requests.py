@@ -6,15 +6,22 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 
+from loopagent.access import Caller
 from loopagent.errors import RequestError
 from loopagent.http.access import Who
 from loopagent.http.models import Decision, RequestDetail, RequestPage, RunDetail, listed
 from loopagent.http.problems import responses
 from loopagent.http.routes_runs import Host, Key, run_detail
+from loopagent.ports import RequestRow
+from loopagent.request_view import may_answer, preview_of
 
 
 RequestId = Annotated[str, Path(max_length=300, description="Id of a request.")]
 router = APIRouter(tags=["requests"])
+
+
+def _detail(row: RequestRow, who: Caller) -> RequestDetail:
+    return RequestDetail(**listed(row), may_answer=may_answer(row, who))
 
 
 @router.get("/requests", responses=responses(400, 401, 422, 503))
@@ -32,22 +39,22 @@ async def list_requests(
     rows, following = await app.requests(
         status=wanted, run_id=run_id, tenant=who.tenant, cursor=cursor, limit=limit
     )
-    return RequestPage(
-        requests=[RequestDetail(**listed(one)) for one in rows], next_cursor=following
-    )
+    return RequestPage(requests=[_detail(one, who) for one in rows], next_cursor=following)
 
 
 @router.get("/requests/{request_id}", responses=responses(401, 404, 422, 503))
-async def show_request(app: Host, request_id: RequestId) -> RequestDetail:
+async def show_request(app: Host, who: Who, request_id: RequestId) -> RequestDetail:
     """Look at one request."""
     found = await app.store.request(request_id)
     if found is None:
         raise RequestError("unknown_request", f"There is no request {request_id!r}.", status=404)
-    return RequestDetail(**listed(found))
+    shown = _detail(found, who)
+    return shown.model_copy(update={"preview": preview_of(app, found)})
 
 
 @router.post(
-    "/requests/{request_id}/answer", responses=responses(400, 401, 404, 409, 410, 413, 422, 503)
+    "/requests/{request_id}/answer",
+    responses=responses(400, 401, 403, 404, 409, 410, 413, 422, 503),
 )
 async def answer_request(
     app: Host, who: Who, request_id: RequestId, body: Decision, key: Key = None
@@ -62,6 +69,8 @@ async def answer_request(
         feedback=body.feedback,
         revision=body.revision,
         content_hash=body.content_hash,
+        remember=body.remember or "",
         by=who.by,
+        who=who,
     )
     return run_detail(view)

@@ -17,6 +17,7 @@ from loopagent.core.names import closest
 from loopagent.core.paths import OPERATIONS, parse_rules
 from loopagent.core.schema_check import schema_problem
 from loopagent.core.skill_spec import SkillSet
+from loopagent.project.approval import tightened, unknown_names
 from loopagent.project.files import explain
 from loopagent.project.skill_section import KEY, read_section
 from loopagent.project.sub_agents import SUB_AGENTS, Listed, link, take_sub_agents
@@ -24,8 +25,11 @@ from loopagent.project.verifier import checked_verifier, take_verifier, with_ver
 
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from loopagent.action import Action
     from loopagent.core.action_spec import ActionSpec
+    from loopagent.core.agent_spec import OneByOne
     from loopagent.documents import Document
     from loopagent.project.files import Files, Loc
     from loopagent.skill import Skill
@@ -43,6 +47,7 @@ def read_agents(
     actions: dict[str, Action[..., Any]],
     skills: dict[str, Skill],
     standing: tuple[str, ...],
+    approval: Mapping[str, OneByOne] | None = None,
 ) -> dict[str, Agent[Any]]:
     """Read every agent file of a project.
 
@@ -51,6 +56,7 @@ def read_agents(
         actions: The actions that agents may name.
         skills: The skills that agents may accept.
         standing: Instructions that all agents get.
+        approval: Actions that the operator wants to be asked about every time, or forbids.
 
     Returns:
         The agents by name; files with complaints are left out.
@@ -75,6 +81,9 @@ def read_agents(
             files.complain_in(document, ("name",), what)
             continue
         origin[spec.name] = path
+        for what in unknown_names(spec):
+            files.complain_in(document, ("approval", "actions"), what)
+        spec = tightened(spec, approval or {})
         found[spec.name] = Agent(
             spec=spec,
             actions=[actions[one.name] for one in spec.actions],

@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 
 from loopagent.action import Action
+from loopagent.actions.complaints import did_you_mean
 from loopagent.actions.means import Means
 from loopagent.actions.secrets import Credentials
 from loopagent.agent import Agent
@@ -27,6 +28,7 @@ from loopagent.errors import ConfigError
 from loopagent.hooks import Hook
 from loopagent.project.action_files import means_of, read_action_files, warn_of_deprecated
 from loopagent.project.agents import read_agents
+from loopagent.project.approval import callable_names
 from loopagent.project.files import Files, Loc, explain
 from loopagent.project.lock import Lock, read_lock, warn_of_skills
 from loopagent.project.skills import read_skills
@@ -136,7 +138,14 @@ def load_project(
     project.skills = read_skills(
         files, project.actions, project.lock.hashes, project.settings.skills
     )
-    project.agents = read_agents(files, project.actions, project.skills, project.instructions)
+    project.agents = read_agents(
+        files,
+        project.actions,
+        project.skills,
+        project.instructions,
+        project.settings.approval,
+    )
+    _check_approval(files, project)
     project.triggers = read_triggers(files, project.agents)
     warn_of_deprecated(files, project.agents)
     warn_of_skills(files, project.skills, project.lock, project.agents)
@@ -146,6 +155,15 @@ def load_project(
         message = f"the project in {folder} has {count} problem{'s' if count > 1 else ''}"
         raise ConfigError(message, _in_order(files.problems))
     return project
+
+
+def _check_approval(files: Files, project: Project) -> None:
+    """Complain about names in `[approval]` that nothing has: what they should hold back would go on."""
+    known = {*project.actions, *callable_names(one.spec for one in project.agents.values())}
+    for name in project.settings.approval:
+        if name not in known and not files.problems:
+            what = f"there is no action {name!r}{did_you_mean(name, known)}"
+            files.complain(files.folder / SETTINGS_FILE, what, where=f"approval.{name}")
 
 
 def _in_order(complaints: list[str]) -> list[str]:

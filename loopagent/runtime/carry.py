@@ -6,6 +6,7 @@ Source: semantics reference 9.5.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.conversation import carried_text
@@ -13,7 +14,7 @@ from loopagent.core.inline import LOOKED_UP
 
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from loopagent.core.conversation import Said
     from loopagent.core.state import Message, RunState
@@ -45,6 +46,26 @@ async def carried(store: Store, state: RunState, recent: Iterable[Said]) -> str:
             return ""
         return carried_text(_looked_up(await store.transcript(run_id)), most)
     return ""
+
+
+async def approvals(
+    store: Store, state: RunState, recent: Sequence[Said]
+) -> tuple[dict[str, Any], ...]:
+    """Approvals that a person gave for the whole conversation, as the run before this one has them.
+
+    Args:
+        store: Where runs are kept.
+        state: The run that begins.
+        recent: What was said last in its conversation, oldest first.
+
+    Returns:
+        Each as JSON. None when the last run is gone: an older one may not know of all that was revoked.
+    """
+    before = next((one.run_id for one in reversed(recent) if one.run_id != state.id), None)
+    found = None if before is None else await store.load(before)
+    if found is None or (found.state.user, found.state.tenant) != (state.user, state.tenant):
+        return ()
+    return tuple(asdict(one) for one in found.state.remembered if one.scope == "session")
 
 
 def _looked_up(messages: Iterable[Message]) -> list[dict[str, Any]]:

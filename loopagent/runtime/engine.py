@@ -81,6 +81,7 @@ class Engine:
         metadata: dict[str, Any] | None = None,
         context: str = "",
         carried: str = "",
+        remembered: tuple[dict[str, Any], ...] = (),
         queued: bool = False,
         given: Handed = NOTHING,
     ) -> None:
@@ -88,7 +89,8 @@ class Engine:
         self._check_open()
         now, files = self._clock(), given.described
         started = Started(message, now, by, context, queued, state.payload, files)
-        started = replace(started, carried=carried, spent=budgets(state.ancestors))
+        spent = budgets(state.ancestors)
+        started = replace(started, carried=carried, spent=spent, remembered=remembered)
         transition = advance(state, started)
         new, facts, said = transition.state, transition.facts, transition.messages
         commit = Commit(new, 0, now, (started,), facts, said, artifacts=given.stored)

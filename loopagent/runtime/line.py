@@ -15,7 +15,7 @@ from loopagent.core.events import Settled
 from loopagent.core.outcome import Outcome
 from loopagent.errors import RequestError
 from loopagent.logs import log
-from loopagent.runtime.carry import carried
+from loopagent.runtime.carry import approvals, carried
 
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ class Past(NamedTuple):
     """What was said last."""
     carried: str = ""
     """What the run before it had looked up."""
+    remembered: tuple[dict[str, Any], ...] = ()
+    """Calls that need no approval in the conversation any more."""
 
 
 class Line:
@@ -61,7 +63,8 @@ class Line:
             row.user, row.id, tenant=row.tenant, first=max(1, row.last - MAX_SHOWN + 1)
         )
         context = history(recent, row.messages, state.spec.limits.max_history_tokens)
-        return Past(context, await carried(self._store, state, recent))
+        remembered = await approvals(self._store, state, recent)
+        return Past(context, await carried(self._store, state, recent), remembered)
 
     async def let_in(self, state: RunState) -> None:
         """Let a waiting run begin if it is its turn; saying so twice does no harm."""

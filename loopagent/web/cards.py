@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from loopagent.access import OPERATOR, Caller
 from loopagent.core.lineage import ARROW
 from loopagent.ports import RequestRow
+from loopagent.request_view import approvers_of, shown_params
 from loopagent.web.posts import Fields
 from loopagent.web.questions import Question, questions_of
 
@@ -53,10 +55,34 @@ class Card:
     sent: Mapping[str, str] = field(default_factory=dict[str, str])
     """What was typed and refused, by field."""
 
+    may_answer: bool = True
+    """Whether whoever looks at it is among those who may answer it."""
+    preview: Mapping[str, Any] | None = None
+    """The HTTP request that would be sent."""
+
     @property
     def open(self) -> bool:
-        """Whether it can be answered."""
-        return self.row.status == "open" and self.kind != "client_tool"
+        """Whether it can be answered, by whoever looks at it."""
+        return self.row.status == "open" and self.kind != "client_tool" and self.may_answer
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The parameters of the call, those first that are to be shown first."""
+        return shown_params(self.subject)
+
+    @property
+    def shown_first(self) -> list[str]:
+        """Names of those."""
+        return [str(one) for one in self.subject.get("show") or ()]
+
+    @property
+    def changes(self) -> list[tuple[str, Any, Any]]:
+        """Where the call differs from the one that was refused before, what it was and what it is."""
+        before: Mapping[str, Any] = self.subject.get("before") or {}
+        return [
+            (".".join(map(str, one.get("path", ()))), one.get("old"), one.get("new"))
+            for one in before.get("changes") or ()
+        ]
 
     @property
     def kind_label(self) -> str:
@@ -75,6 +101,8 @@ def card_of(
     *,
     error: str = "",
     errors: Mapping[str, str] | None = None,
+    who: Caller = OPERATOR,
+    preview: Mapping[str, Any] | None = None,
 ) -> Card:
     """A request as a card.
 
@@ -83,10 +111,12 @@ def card_of(
         sent: What was sent and refused; it stays in the fields.
         error: Why it was refused.
         errors: What was wrong, by question id.
+        who: Who looks at it.
+        preview: The HTTP request that would be sent.
     """
     body = row.body
     form: Mapping[str, Any] | None = body.get("form")
-    typed = {"use_edited": "", "edited": "", "feedback": ""}
+    typed = {"use_edited": "", "edited": "", "feedback": "", "remember": ""}
     typed |= {name: values[-1] for name, values in (sent or {}).items()}
     return Card(
         row=row,
@@ -104,6 +134,8 @@ def card_of(
         questions=questions_of(form, sent, errors) if form else [],
         error=error,
         sent=typed,
+        may_answer=who.approves(approvers_of(row)),
+        preview=preview,
     )
 
 

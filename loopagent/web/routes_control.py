@@ -95,6 +95,10 @@ async def _fork(app: App, run_id: str, sent: Fields, by: str) -> str:
     return view.id
 
 
+async def _revoke(app: App, run_id: str, sent: Fields, by: str) -> None:
+    await app.revoke_approval(run_id, one(sent, "approval"), by=by)
+
+
 ACTS: dict[str, Callable[[App, str, Fields, str], Awaitable[str | None]]] = {
     "queue": _queue,
     "steer": _steer,
@@ -105,6 +109,7 @@ ACTS: dict[str, Callable[[App, str, Fields, str], Awaitable[str | None]]] = {
     "act": _act,
     "raise": _raise,
     "fork": _fork,
+    "revoke": _revoke,
 }
 
 

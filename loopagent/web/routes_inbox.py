@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from loopagent.app import App
 from loopagent.errors import RequestError
 from loopagent.ports import RequestRow
+from loopagent.request_view import preview_of
 from loopagent.web.cards import KINDS, RISKS, Card, card_of
 from loopagent.web.markdown import render as markdown
 from loopagent.web.posts import Fields, fields_of, one
@@ -66,7 +67,13 @@ def _wanted(card: Card, asked: Any) -> bool:
 async def show_card(request: Request, request_id: str) -> Response:
     """One request; one that was answered stays readable with who, when and what."""
     row = await _row(app_of(request), request_id)
-    return await _card_page(request, card_of(row))
+    return await _card_page(request, _card(request, row))
+
+
+def _card(request: Request, row: RequestRow, sent: Fields | None = None, **refused: Any) -> Card:
+    """A request as whoever asks sees it."""
+    preview = preview_of(app_of(request), row)
+    return card_of(row, sent, who=caller_of(request), preview=preview, **refused)
 
 
 async def _row(app: App, request_id: str) -> RequestRow:
@@ -90,13 +97,14 @@ async def decide(request: Request, request_id: str) -> Response:
     row = await _row(app, request_id)
     try:
         answer = _answer(row, sent)
-        await app.answer(request_id, **answer, by=caller_of(request).by)
+        who = caller_of(request)
+        await app.answer(request_id, **answer, by=who.by, who=who)
     except RequestError as error:
         row = await _row(app, request_id)
         fields = {
             where["pointer"].rpartition("/values/")[2]: where["detail"] for where in error.errors
         }
-        card = card_of(row, sent, error=str(error), errors=fields)
+        card = _card(request, row, sent, error=str(error), errors=fields)
         return await _card_page(request, card, error.status)
     return RedirectResponse(f"/requests/{request_id}?decided=1", 303)
 
@@ -122,6 +130,7 @@ def _answer(row: RequestRow, sent: Fields) -> dict[str, Any]:
         "edited": _edited(row, sent) if decision == "approve" else None,
         "revision": int(revision) if revision.isdigit() else None,
         "content_hash": one(sent, "contentHash") or None,
+        "remember": one(sent, "remember") if decision == "approve" else "",
     }
 
 

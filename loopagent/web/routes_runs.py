@@ -107,6 +107,7 @@ def _told(view: RunView, events: list[dict[str, Any]], show: str, now: float) ->
         "pad_history": pad_history(course.of("scratchpad.changed")),
         "memory": course.of("memory.written"),
         "artifacts": state.artifacts,
+        "remembered": state.remembered,
         "artifact_turns": {
             one["data"]["handle"]: one["turn"] for one in course.of("artifact.created")
         },

@@ -25,6 +25,7 @@ NOTES: Final = frozenset(
     | {"memory.written", "artifact.created", "artifact.read", "conversation.read", "command.issued"}
     | {"request.created", "request.resolved", "plan.approved", "plan.rejected", "plan.edited"}
     | {"run.mode_changed", "scratchpad.changed", "hook.decided"}
+    | {"request.expired", "approval.waived", "approval.remembered", "approval.forgotten"}
 )
 """Events of a turn that a reader should see by name, beside the work itself."""
 MAX_FOLLOWED: Final = 20

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopagent.actions.reading import read_actions
-from loopagent.actions.reshape import Expression, ReshapeError, Template
+from loopagent.core.reshape import Expression, ReshapeError, Template
 from loopagent.documents import read_documents
 from loopagent.schemas import action_schema
 
@@ -241,8 +241,8 @@ WRONG = [
     ),
     (
         "approval: {policy: ask}",
-        "approval: {policy: ask, expires: 24h}",
-        "17:25: approval.expires: is not supported by this version",
+        "approval: {policy: ask, expires: soon}",
+        "17:25: approval.expires: 'soon' is no time",
         "",
     ),
     ("name: erp.aging", "name: ERP aging", "3:1: name: expected text that matches", ""),

@@ -297,6 +297,7 @@ def test_fix_2_a_person_approves_a_call_before_the_client_hears_of_it() -> None:
         "params": {"disk": "c"},
         "effects": "irreversible",
         "schema": WIPE.parameters,
+        "why": {"rule": "agent", "text": "The agent asks about actions with irreversible effects."},
     }
     play.answer("approve", edited={"disk": "d"})
     assert play.last("client_tool.requested")["tool"] == "open-map"

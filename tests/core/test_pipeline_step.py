@@ -135,6 +135,7 @@ def test_fix_2_and_6_calls_of_a_pipeline_go_through_the_one_gate() -> None:
     assert play.last("request.created")["subject"] == {
         "action": "mail", "effects": "external", "params": {"item": "{{item.id}}"},
         "first": [{"item": 0}, {"item": 1}], "passes": 2,
+        "why": {"rule": "agent", "text": "The agent asks about actions with external effects."},
     }  # fmt: skip
     play.answer("approve")
     assert pending(play, RunAction) == ["pipe.1.0.0", "pipe.1.1.0"]

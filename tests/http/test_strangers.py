@@ -162,6 +162,7 @@ async def site() -> AsyncIterator[Site]:
             "handle": "A",
             "before": "A",
             "call_id": "c",
+            "approval_id": "none",
         }
         routes = list(walked(api.routes))
         transport = httpx2.ASGITransport(app=api)

@@ -44,6 +44,7 @@ CORE_MAY_IMPORT = frozenset(
         "itertools",
         "jinja2",
         "json",
+        "jmespath",
         "jsonschema_rs",
         "keyword",
         "loopagent",

@@ -92,6 +92,34 @@ export interface ActionStarted {
   skill?: string | null;
 }
 
+/** What was remembered does not hold any more. */
+export interface ApprovalForgotten {
+  approvalId: string;
+  action: string;
+  by: string;
+}
+
+/** The very same call needs no approval from now on. */
+export interface ApprovalRemembered {
+  approvalId: string;
+  action: string;
+  params: Record<string, Json>;
+  /** For the run, or for its conversation as well. */
+  scope: "run" | "session";
+  by: string;
+}
+
+/** A call of an action whose calls a person approves is made without asking. */
+export interface ApprovalWaived {
+  callId: string;
+  action: string;
+  /** Its condition does not hold for this call, or a person approved the very same call before. */
+  rule: "when" | "remembered";
+  text: string;
+  /** What was remembered. */
+  approvalId?: string | null;
+}
+
 /** A result was too long for the prompt and is kept in full under a handle. */
 export interface ArtifactCreated {
   handle: string;
@@ -493,6 +521,15 @@ export interface RequestCreated {
   contentHash?: string;
   primary?: Record<string, string>;
   secondary?: Record<string, string>;
+  /** When nobody can answer any more, seconds since the epoch. */
+  expiresAt?: number | null;
+}
+
+/** Nobody answered a request in time. */
+export interface RequestExpired {
+  requestId: string;
+  /** What follows: `reject`, `fail`, or for a question of a server `cancel`. */
+  then: string;
 }
 
 /** A request was answered. */
@@ -709,6 +746,9 @@ export interface EventData {
   "action.progress": ActionProgress;
   "action.rejected": ActionRejected;
   "action.started": ActionStarted;
+  "approval.forgotten": ApprovalForgotten;
+  "approval.remembered": ApprovalRemembered;
+  "approval.waived": ApprovalWaived;
   "artifact.created": ArtifactCreated;
   "artifact.read": ArtifactRead;
   "client_tool.completed": ClientToolCompleted;
@@ -745,6 +785,7 @@ export interface EventData {
   "reply.truncated": ReplyTruncated;
   "request.cancelled": RequestCancelled;
   "request.created": RequestCreated;
+  "request.expired": RequestExpired;
   "request.resolved": RequestResolved;
   "run.cancelled": RunCancelled;
   "run.completed": RunCompleted;
