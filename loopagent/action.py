@@ -69,6 +69,8 @@ class ActionContext:
     idempotency_key: str = ""
     timeout_seconds: float = 60.0
     skills: Mapping[str, str] = field(default_factory=dict[str, str])
+    resume: Mapping[str, Any] | None = field(default=None, repr=False)
+    """What a person answered to the questions of an earlier attempt; see `AsksPersonError`."""
     on_progress: Callable[[str], None] | None = field(default=None, repr=False)
     clock: CallClock = field(default_factory=CallClock, repr=False, compare=False)
     call: Callable[[Action[..., Any], dict[str, Any], str], Awaitable[Outcome]] | None = field(

@@ -94,6 +94,20 @@ class ActionError(EffectError):
         self.may_have_run = may_have_run
 
 
+class AsksPersonError(ActionError):
+    """Raised by an action that cannot go on before a person has answered something.
+
+    Args:
+        message: Says so, where nobody can be asked.
+        asks: `{server, questions, state, seconds, most}`; see `core.call_questions`.
+        may_have_run: Whether it may have taken effect by now.
+    """
+
+    def __init__(self, message: str, asks: dict[str, Any], *, may_have_run: bool = False) -> None:
+        super().__init__(message, code="asks", may_have_run=may_have_run)
+        self.asks = asks
+
+
 ModelErrorKind = Literal[
     "rate_limit",
     "quota",

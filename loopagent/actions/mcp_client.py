@@ -6,13 +6,14 @@ import asyncio
 import hashlib
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import httpx2
 
+from loopagent.actions.elicitation import NotAQuestionError, question_of
 from loopagent.actions.secrets import Revealed
 from loopagent.core.hashing import canonical_json
 from loopagent.egress import EgressDeniedError, TooLongError, operator_policy
@@ -23,28 +24,79 @@ from loopagent.errors import ActionError, ConfigError
 
 if TYPE_CHECKING:
     from mcp import Client
-    from mcp_types import CallToolResult, Tool
+    from mcp_types import CallToolResult, InputResponses, Tool
 
     from loopagent.actions.mcp_servers import McpServer
     from loopagent.actions.means import Means
 
 MAX_PAGES: Final = 100
+FIRST_WITHOUT_SESSIONS: Final = "2026-07-28"
+"""Version of the protocol from which on a server ends a call with its questions, and it is made again with answers."""
+ADDRESSES_FIRST: Final = -32042
+"""Code of an older server that wants addresses to be visited before it takes a call."""
+MAX_LEGS: Final = 10
+"""How often a call is made when the server only wants to have something back."""
+LEG_SECONDS: Final = 0.25
+Told: TypeAlias = Callable[[str], None]
+"""Hears how far a call is."""
+MAX_GIVEN: Final = 50
+"""Answers in one call of a server of the older era, counted with those that were given before."""
 LOG = logging.getLogger("loopagent.mcp")
 
 
 class AskedError(Exception):
-    """The server wants an answer of a person in the middle of a call."""
+    """The server wants answers of a person before it goes on.
+
+    Args:
+        questions: As `elicitation.question_of` makes them.
+        state: What it wants to have back with the answers; None where it wants nothing.
+        ended: Whether it waits for the call to be made again, so that nothing is repeated by that.
+    """
+
+    def __init__(
+        self, questions: list[dict[str, Any]], state: str | None = None, *, ended: bool = False
+    ) -> None:
+        super().__init__("; ".join(str(one["message"]) for one in questions))
+        self.questions = questions
+        self.state = state
+        self.ended = ended
+
+
+@dataclass(slots=True)
+class Asked:
+    """What a server of the older era asked in the middle of a call, and what is known of the answers."""
+
+    known: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Answers by the digest of their question."""
+    open: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    refused: str = ""
+    """Why a question cannot be put to a person."""
+    given: int = 0
+
+    def answer(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a question; where it is not known, that nobody gives one."""
+        try:
+            question = question_of("", params)
+        except NotAQuestionError as error:
+            self.refused = str(error)
+            return {"action": "cancel"}
+        known = self.known.get(question["hash"])
+        self.given += 1
+        if known is None or self.given > MAX_GIVEN:
+            self.open.append(question)
+            return {"action": "cancel"}
+        return dict(known)
 
 
 @dataclass(slots=True)
 class McpConnection:
-    """An open connection to a server.
-
-    `asked` is what the server wanted of a person; it was told that nobody answers.
-    """
+    """An open connection to a server."""
 
     client: Client
-    asked: list[str] = field(default_factory=list[str])
+    asked: Asked = field(default_factory=Asked)
+    repeatable: bool = False
+    """Whether making a call again from its start does no harm."""
+    starts_over: bool = False
 
     async def tools(self) -> list[Tool]:
         """All tools of the server."""
@@ -59,26 +111,125 @@ class McpConnection:
         return found
 
     async def call(
-        self, tool: str, params: dict[str, Any], told: Callable[[str], None]
+        self,
+        tool: str,
+        params: dict[str, Any],
+        told: Told,
+        resume: Mapping[str, Any] | None = None,
     ) -> CallToolResult:
         """Call a tool.
 
+        Args:
+            tool: Its name.
+            params: Its arguments.
+            told: Hears how far it is.
+            resume: What was answered to the questions of an earlier attempt, and what the server wants back.
+
         Raises:
-            AskedError: The server wants an answer of a person.
+            AskedError: The server wants answers of a person.
         """
+        given = resume or {}
+        self.asked.known = given.get("known") or {}
+        try:
+            answer = await self._answered(tool, params, told, given)
+        except Exception as error:
+            asked = _wanted(error) or self.asked.open
+            if asked:
+                raise AskedError(asked, ended=not self.asked.open) from error
+            raise
+        if self.asked.open:
+            raise AskedError(self.asked.open)
+        return answer
+
+    async def _answered(
+        self, tool: str, params: dict[str, Any], told: Told, given: Mapping[str, Any]
+    ) -> CallToolResult:
+        """Call a tool with what was answered, from the start where the server does not know its own state any more."""
+        from mcp import MCPError  # noqa: PLC0415 - slow to import
+
+        try:
+            return await self._legs(tool, params, told, given)
+        except MCPError:
+            if not self.repeatable or given.get("state") is None:
+                raise
+        self.starts_over = True
+        return await self._legs(tool, params, told, {})
+
+    async def _legs(
+        self, tool: str, params: dict[str, Any], told: Told, given: Mapping[str, Any]
+    ) -> CallToolResult:
+        """One call, as often as the server only wants to have something back."""
+        from mcp_types import CallToolResult, ElicitResult  # noqa: PLC0415 - slow to import
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             told(message or f"{progress:g}" + (f" of {total:g}" if total else ""))
 
-        try:
-            answer = await self.client.call_tool(tool, params, progress_callback=tell)
-        except Exception as error:
-            if self.asked:
-                raise AskedError(self.asked[0]) from error
-            raise
-        if self.asked:
-            raise AskedError(self.asked[0])
-        return answer
+        modern = self.client.protocol_version >= FIRST_WITHOUT_SESSIONS
+        state: str | None = given.get("state") if modern else None
+        answers: InputResponses = {
+            key: ElicitResult(**one) for key, one in (given.get("answers") or {}).items()
+        }
+        for _ in range(MAX_LEGS):
+            result = await self.client.session.call_tool(
+                tool,
+                params,
+                progress_callback=tell,
+                input_responses=answers if modern and answers else None,
+                request_state=state,
+                allow_input_required=True,
+            )
+            if isinstance(result, CallToolResult):
+                return result
+            state, answers = result.request_state, {}
+            if result.input_requests:
+                questions = _questions(result.input_requests)
+                if not self.starts_over or any(
+                    one["hash"] not in self.asked.known for one in questions
+                ):
+                    raise AskedError(questions, state, ended=True)
+                answers = {
+                    one["id"]: ElicitResult(**self.asked.known[one["hash"]]) for one in questions
+                }
+            else:
+                await asyncio.sleep(LEG_SECONDS)
+        raise ActionError(f"The server did not answer in {MAX_LEGS} attempts.", code="mcp_failed")
+
+
+def _questions(requests: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The questions of a server of the current era.
+
+    Raises:
+        ActionError: `mcp_asks`, it wants something else than an answer of a person.
+    """
+    try:
+        return [question_of(key, _plain(one)) for key, one in requests.items()]
+    except NotAQuestionError as error:
+        text = f"The server asks for what cannot be put to a person: {error}."
+        raise ActionError(text, code="mcp_asks") from error
+
+
+def _plain(request: Any) -> dict[str, Any]:
+    if request.method != "elicitation/create":
+        raise NotAQuestionError(f"it is {request.method}")
+    found: dict[str, Any] = request.params.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return found
+
+
+def _wanted(error: Exception) -> list[dict[str, Any]]:
+    """The addresses that a server of the older era wants to be visited before it takes the call."""
+    data = getattr(error, "data", None)
+    if getattr(error, "code", None) != ADDRESSES_FIRST or not isinstance(data, dict):
+        return []
+    listed = cast("dict[str, Any]", data).get("elicitations")
+    entries = cast("list[Any]", listed) if isinstance(listed, list) else []
+    try:
+        return [
+            question_of(str(index), {**cast("dict[str, Any]", one), "mode": "url"})
+            for index, one in enumerate(entries)
+            if isinstance(one, dict)
+        ]
+    except NotAQuestionError:
+        return []
 
 
 def tool_hash(tool: Tool) -> str:
@@ -171,17 +322,17 @@ async def _open(
         from mcp_types import ElicitResult, Implementation  # noqa: PLC0415
     except ImportError:
         raise ConfigError("MCP needs the package mcp; pip install 'loopagent[mcp]'") from None
-    asked: list[str] = []
+    asked = Asked()
 
-    async def nobody_answers(context: Any, params: Any) -> ElicitResult:
+    async def answer(context: Any, params: Any) -> ElicitResult:
         del context
-        asked.append(str(params.message))
-        return ElicitResult(action="cancel")
+        said = params.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return ElicitResult(**asked.answer(said))
 
     client = Client(
         await _transport(server, means, seconds, secrets, stack),
         read_timeout_seconds=seconds,
-        elicitation_callback=nobody_answers,
+        elicitation_callback=answer,
         client_info=Implementation(name="loopagent", version="1"),
         cache=None,
     )

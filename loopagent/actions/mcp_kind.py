@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from loopagent.actions.mcp_client import AskedError, connected, server_named, tool_hash
 from loopagent.actions.secrets import Revealed
 from loopagent.actions.shaping import shape
-from loopagent.errors import ActionError, ConfigError
+from loopagent.errors import ActionError, AsksPersonError, ConfigError
 
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from loopagent.action import ActionContext
     from loopagent.actions.format import ActionFile, McpRun
     from loopagent.actions.mcp_client import McpConnection
+    from loopagent.actions.mcp_servers import McpServer
     from loopagent.actions.means import Means
 
 
@@ -29,7 +30,7 @@ def mcp_runner(
     Raises:
         ConfigError: There is no such server.
     """
-    server_named(means, run.server)
+    server = server_named(means, run.server)
     shared = file.limits.scope == "connection"
     key = f"mcp:{run.server}" if shared else file.name
 
@@ -43,21 +44,43 @@ def mcp_runner(
             try:
                 async with connected(run.server, means, seconds, secrets) as connection:
                     await _check_pin(run, connection)
+                    connection.repeatable = file.repeatable
                     answer = await connection.call(
-                        run.tool, params, lambda text: told(str(secrets.masked(text)))
+                        run.tool,
+                        params,
+                        lambda text: told(str(secrets.masked(text))),
+                        context.resume,
                     )
             except AskedError as asked:
-                said = secrets.masked(str(asked))
-                text = f"The MCP server {run.server} asks a person in the middle of the call: {said[:500]}"
-                hint = "It was told that nobody answers; give what it wants to know with the call."
-                raise ActionError(
-                    f"{text}. {hint}", code="mcp_asks", may_have_run=file.effect_class != "read"
-                ) from asked
+                raise _asking(file, run, server, asked, secrets) from asked
             except ConfigError as error:
                 raise ActionError(str(error), code="not_configured", fatal=True) from error
         return _result(file, answer, params, secrets, means.heard)
 
     return call
+
+
+def _asking(
+    file: ActionFile, run: McpRun, server: McpServer, asked: AskedError, secrets: Revealed
+) -> ActionError:
+    """What becomes of a call whose server asks a person.
+
+    A server of the older era asks in a call that goes on; making that again is safe only where it does no harm.
+    """
+    said = str(secrets.masked(str(asked)))[:500]
+    text = f"The MCP server {run.server} asks a person in the middle of the call: {said}."
+    may_have_run = file.effect_class != "read"
+    if not server.max_questions or not (asked.ended or file.repeatable):
+        hint = "It was told that nobody answers; give what it wants to know with the call."
+        return ActionError(f"{text} {hint}", code="mcp_asks", may_have_run=may_have_run)
+    asks = {
+        "server": run.server,
+        "questions": secrets.masked(asked.questions),
+        "state": asked.state,
+        "seconds": server.answer_seconds,
+        "most": server.max_questions,
+    }
+    return AsksPersonError(f"{text} Nobody can be asked.", asks, may_have_run=may_have_run)
 
 
 async def _check_pin(run: McpRun, connection: McpConnection) -> None:

@@ -28,6 +28,10 @@ class McpServer(Spec):
     """Address of a server that speaks Streamable HTTP."""
     token: str | None = None
     """Name of a secret under `credentials`, sent as bearer token to `url`."""
+    max_questions: int = Field(default=5, ge=0, le=100)
+    """How often it may ask a person in one call; 0 for never."""
+    answer_seconds: float = Field(default=86_400.0, gt=0, le=366 * 86_400)
+    """How long a person has for an answer; then it is told that nobody answered."""
     max_bytes: int = Field(default=10_000_000, ge=1_000, le=1_000_000_000)
     """Longest answer of `url`."""
 

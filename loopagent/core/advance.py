@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from loopagent.core import (
     approvals,
+    call_questions,
     claims,
     client_calls,
     compaction,
@@ -203,7 +204,7 @@ def _mark_started(tx: Tx, event: Reported) -> None:
 
 def _message_posted(tx: Tx, event: MessagePosted) -> None:
     tx.clock(event.at)
-    waiting_for = next((one for one in tx.state.asks if one.ask not in DEAF), None)
+    waiting_for = next((one for one in tx.state.asks if _hears(one)), None)
     if waiting_for is not None:
         # Words are never an approval: said to a plan's card, they reject it and tell why.
         decision = "reject" if waiting_for.ask == "plan" else "answer"
@@ -216,6 +217,11 @@ def _message_posted(tx: Tx, event: MessagePosted) -> None:
         tx.notice(
             f"Your reply was interrupted by the next message; the person had seen: {event.partial!r}"
         )
+
+
+def _hears(request: AskHuman) -> bool:
+    """Whether a message answers a request."""
+    return request.ask not in DEAF and not call_questions.is_foreign(request)
 
 
 def _queue(tx: Tx, event: MessagePosted) -> None:
@@ -322,6 +328,9 @@ def _approval_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> Non
 
 
 def _question_answered(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
+    if call_questions.is_foreign(request):
+        call_questions.answered(tx, request, answer)
+        return
     value = {"text": answer_text(request, answer), "values": answer.get("values", {})}
     tx.result(key_of(request.id), Outcome.done(value))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from loopagent.core import ending
+from loopagent.core import call_questions, ending
 from loopagent.core.abilities import supplied_by, usable_action
 from loopagent.core.action_spec import ActionSpec
 from loopagent.core.approval_state import Refused, Remembered
@@ -346,10 +346,13 @@ def time_out(tx: Tx, timer: SetTimer) -> bool:
     if not timer.id.endswith(DUE) or not isinstance(request, AskHuman):
         return False
     tx.drop(request.id)
+    foreign = call_questions.is_foreign(request)
     then = str(request.subject.get("onExpiry") or "reject")
     fact = RequestExpired(request_id=request_id(tx.state, request), then=then)
     tx.fact(fact, "policy", key=key_of(request.id))
-    if then == "fail":
+    if foreign:
+        call_questions.answered(tx, request, None)
+    elif then == "fail":
         ending.fail(tx, EXPIRED, f"Nobody answered in time: {request.title}", by="policy")
     else:
         decided(tx, request, {"decision": "reject", EXPIRED: True, "by": "policy"})

@@ -60,7 +60,9 @@ def newly_said(
     said.extend(
         ("AI", _question(one.data))
         for one in facts
-        if one.type == "request.created" and one.data["kind"] == "question"
+        if one.type == "request.created"
+        and one.data["kind"] == "question"
+        and "server" not in one.data["subject"]
     )
     if state.ended and state.messages:
         said.append(("AI", _last_word(state)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from loopagent.core import client_calls
 from loopagent.core.artifact_handles import handle_of
+from loopagent.core.call_questions import waiting_calls
 from loopagent.core.changes import commit_payload
 from loopagent.core.effects import AskHuman, CallClientTool, CallHook, RunAction, StartRun, key_of
 from loopagent.core.facts import (
@@ -68,7 +69,7 @@ def fail(tx: Tx, reason: str, message: str, *, by: DecidedBy = "engine", **detai
     """End the run because it cannot go on; everything done so far is kept."""
     result = Result(reason, message, detail=detail)
     goes_on = reason in GOES_ON and tx.state.parent_id is None
-    pending = list(tx.state.pending.values())
+    pending = [*tx.state.pending.values(), *waiting_calls(tx.state)]
     if not goes_on:
         close_effects(tx, reason)
     else:
@@ -129,9 +130,9 @@ def close_effects(tx: Tx, reason: str) -> None:
 
 
 def _close_all(tx: Tx, reason: str) -> None:
-    for effect in tx.state.pending.values():
+    for effect in [*tx.state.pending.values(), *waiting_calls(tx.state)]:
         _close(tx, effect, reason)
-    tx.state.pending = {}
+    tx.state.pending, tx.state.asking = {}, {}
 
 
 def _tell_stopped(tx: Tx, pending: Collection[Effect]) -> None:

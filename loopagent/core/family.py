@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from loopagent.core import control
+from loopagent.core.call_questions import is_foreign
 from loopagent.core.control_state import Paused
 from loopagent.core.events import ApprovalRevoked, LimitsRaised, Reported, ResumeRequested
 from loopagent.core.spending import Spent
@@ -32,7 +33,9 @@ def note_question(tx: Tx) -> None:
     state = tx.state
     if not (state.asks_parent and state.parent_id and state.waiting):
         return
-    asks = state.asks
+    asks = [one for one in state.asks if not is_foreign(one)]
+    if len(asks) != len(state.asks):
+        return  # a server's question is a person's to answer
     if len(asks) != 1:
         return
     if asks[0].ask == "question" and asks[0].id != state.told_ask:

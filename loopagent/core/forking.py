@@ -42,7 +42,7 @@ def begin(tx: Tx, event: Forked, by: DecidedBy) -> None:
     if state.asked:
         tx.notice(NO_CHILDREN)
     state.asked, state.unheard, state.told_ask = {}, (), ""
-    state.remembered, state.refused = (), {}
+    state.remembered, state.refused, state.asking = (), {}, {}
     if event.limits:
         control.change_limits(tx, event.limits)
     dropped = _drop_approval(tx, event)

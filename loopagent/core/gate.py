@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from loopagent.core import (
     approvals,
     breaker,
+    call_questions,
     client_calls,
     ending,
     hooks,
@@ -64,7 +65,7 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
     changed = False
     calls: list[Call] = []
     for one in wanted:
-        if _known(tx, one):
+        if call_questions.go_on(tx, one) or _known(tx, one):
             continue
         if isinstance(one, CALLS):
             calls.append(one)
@@ -110,7 +111,9 @@ def _past_hooks(tx: Tx, calls: list[Call]) -> tuple[list[Call], bool]:
 def _known(tx: Tx, effect: Effect) -> bool:
     step = tx.state.step
     key = key_of(effect.id)
-    return effect.id in tx.state.pending or (step is not None and key in step.results)
+    state = tx.state
+    asked = effect.id in state.pending or effect.id in state.asking
+    return asked or (step is not None and key in step.results)
 
 
 def _issue_other(tx: Tx, effect: Effect) -> bool:
@@ -314,7 +317,10 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
     ):
         ask(tx, approvals.in_doubt(call, usable_action(state, call.action)), f"{key}.ask")
         return
-    outcome, stop = hooks.around(tx, call, outcome)
+    settled = call_questions.put(tx, call, outcome)
+    if settled is None:
+        return
+    outcome, stop = hooks.around(tx, call, settled)
     error = outcome.error
     fact = ActionCompleted.of(
         call_id=call.id,

@@ -22,6 +22,7 @@ from loopagent.core.problems import Problem
 
 if TYPE_CHECKING:
     from loopagent.core.events import Answer
+    from loopagent.core.facts import DecidedBy
     from loopagent.core.state import RunState
     from loopagent.core.tx import Tx
 
@@ -67,7 +68,14 @@ def ask(tx: Tx, request: AskHuman, key: str) -> None:
         secondary=secondary.model_dump(),
         expires_at=request.expires_at or None,
     )
-    tx.fact(created, "model" if request.ask in {"question", "plan"} else "policy", key=key)
+    tx.fact(created, _asker(request), key=key)
+
+
+def _asker(request: AskHuman) -> DecidedBy:
+    """Who wants to know: the model, or for a server and a policy the engine and the policy."""
+    if request.ask == "question":
+        return "engine" if "server" in request.subject else "model"
+    return "model" if request.ask == "plan" else "policy"
 
 
 def question(

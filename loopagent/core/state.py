@@ -30,6 +30,7 @@ from loopagent.core.origin import Origin
 from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.plan_state import PlanState
+from loopagent.core.question_state import OpenCall
 from loopagent.core.scratchpad import Scratchpad
 from loopagent.core.spending import Ancestor, AskedChild, Spent, Usage
 from loopagent.core.values import value_object
@@ -291,6 +292,8 @@ class RunState:
     """Where a forked run comes from."""
     remembered: tuple[Remembered, ...] = ()
     """Calls that need no approval any more, because a person said so."""
+    asking: dict[str, OpenCall] = field(default_factory=dict[str, OpenCall])
+    """Calls that wait for the answers to their questions, by effect id."""
     refused: dict[str, Refused] = field(default_factory=dict[str, Refused])
     """What was refused last, by action, to show what is different when it is asked for again."""
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from loopagent.action import Action, ActionContext, CallClock
 from loopagent.core.jsonable import NotJsonError, TooLargeError, storable, to_jsonable
 from loopagent.core.outcome import Outcome
-from loopagent.errors import ActionError
+from loopagent.errors import ActionError, AsksPersonError
 from loopagent.runtime.coroutines import CANCELLED_ITSELF, AsyncAttempt, kill
 from loopagent.runtime.deadlines import Deadlines
 from loopagent.runtime.describe import complaints, described, said
@@ -29,7 +29,9 @@ MAX_MESSAGE_CHARS = 2_000
 MAX_BACKOFF_SECONDS = 30.0
 INLINE_BYTES = 64_000
 """A result of an async action up to this size is converted at once, a larger one in a thread."""
-FINAL_CODES = frozenset({"bad_params", "bad_result", "result_too_large", "timeout", "not_started"})
+FINAL_CODES = frozenset(
+    {"bad_params", "bad_result", "result_too_large", "timeout", "not_started", "asks"}
+)
 """Failures that another attempt would only repeat, or for which no time is left."""
 
 
@@ -316,12 +318,14 @@ class Invoker:
     def _failed(self, error: BaseException) -> Outcome:
         """An exception as an outcome: its message, never its stack trace."""
         if isinstance(error, ActionError):
-            return self._failure(
+            failed = self._failure(
                 error.code,
                 said(error) or error.code,
                 fatal=error.fatal,
                 may_have_run=error.may_have_run,
             )
+            asks = error.asks if isinstance(error, AsksPersonError) else None
+            return failed if asks is None else failed.with_value(to_jsonable(asks, text=self._text))
         return self._failure("exception", described(error))
 
     def _failure(

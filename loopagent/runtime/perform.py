@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopagent.action import ActionContext
 from loopagent.core.abilities import active_skills
+from loopagent.core.call_questions import ASKS
 from loopagent.core.effects import (
     CallHook,
     CallModel,
@@ -226,6 +227,8 @@ class Performer:
     async def _run_action(self, live: Live, effect: RunAction, report: Report) -> Outcome:
         early = None if live.early is None else await live.early.taken(effect)
         outcome = await self._invoke(live, effect, report) if early is None else early
+        if outcome.error is not None and outcome.error.code == ASKS:
+            return outcome  # it has not ended
         outcome = await self._hooking.after_action(live, effect, outcome)
         if effect.whole:
             return outcome
@@ -264,6 +267,7 @@ class Performer:
             idempotency_key=f"{live.run_id}/{effect.id}",
             timeout_seconds=effect.timeout_ms / 1000.0,
             skills={one.name: one.hash for one in active_skills(state)},
+            resume=effect.resume,
             on_progress=lambda text: self._progress(live, effect.id, text),
             ask=asking.ask,
         )

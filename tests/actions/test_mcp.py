@@ -94,14 +94,17 @@ async def test_what_a_tool_complains_about(server: McpServer) -> None:
 
 async def test_a_question_in_between_ends_the_call(server: McpServer) -> None:
     asked = await call(action(having(server), "ask"), {"order": "9"})
-    assert code(asked) == "mcp_asks"
+    assert code(asked) == "asks"
     assert "Really 9?" in message(asked)
+    silent = server.model_copy(update={"max_questions": 0})
+    assert code(await call(action(having(silent), "ask"), {"order": "9"})) == "mcp_asks"
 
 
 async def test_the_era_before() -> None:
     given = having(program("mcp_old_server.py"))
     assert (await call(action(given, "look"), {"order": "7"})).value == "order 7"
-    assert code(await call(action(given, "ask"))) == "mcp_asks"
+    assert code(await call(action(given, "ask"))) == "asks"
+    assert code(await call(action(given, "ask", effects="external"))) == "mcp_asks"
     plan = await plan_mcp("shop", given)
     assert [one.name for one in plan.drafts] == ["shop.look", "shop.ask"]
 
@@ -115,6 +118,7 @@ async def test_a_tool_that_changed_is_not_called(tmp_path: Path) -> None:
         "drop": "irreversible",
         "wait": "external",
         "ask": "external",
+        "pay": "external",
     }
     assert drafts["look"]["idempotent"] is True
     pin = f", sha256: {drafts['look']['run']['sha256']}"

@@ -13,6 +13,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import (
     ElicitRequest,
     ElicitRequestFormParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+    InputRequests,
     InputRequiredResult,
     ToolAnnotations,
 )
@@ -45,14 +48,36 @@ async def wait(seconds: float, file: str) -> str:
     return "done"
 
 
+SURE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "sure": {"type": "boolean", "title": "Sure?"},
+        "when": {"type": "string", "enum": ["now", "later"]},
+    },
+    "required": ["sure"],
+}
+
+
 @server.tool()
-async def ask(order: str) -> Any:
+async def ask(order: str, context: Context[Any]) -> Any:
     """Asks first."""
-    schema: dict[str, Any] = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
-    params = ElicitRequestFormParams(message=f"Really {order}?", requested_schema=schema)
-    return InputRequiredResult(
-        input_requests={"sure": ElicitRequest(params=params)}, request_state="x"
-    )
+    given = context.input_responses or {}
+    if "sure" in given:
+        said = given["sure"]
+        assert isinstance(said, ElicitResult)
+        return f"{order}: {said.action} {said.content}, back: {context.request_state}"
+    params = ElicitRequestFormParams(message=f"Really {order}?", requested_schema=SURE)
+    asked: InputRequests = {"sure": ElicitRequest(params=params)}
+    return InputRequiredResult(input_requests=asked, request_state="x")
+
+
+@server.tool()
+async def pay(context: Context[Any]) -> Any:
+    """Has somebody pay first, at an address, for ever."""
+    params = ElicitRequestURLParams(message="Pay first.", url="https://pay.example/7?x=1")
+    asked: InputRequests = {"paid": ElicitRequest(params=params)}
+    count = int(context.request_state or 0) + 1
+    return InputRequiredResult(input_requests=asked, request_state=str(count))
 
 
 def main() -> None:
