@@ -71,6 +71,10 @@ class ActionContext:
     skills: Mapping[str, str] = field(default_factory=dict[str, str])
     resume: Mapping[str, Any] | None = field(default=None, repr=False)
     """What a person answered to the questions of an earlier attempt; see `AsksPersonError`."""
+    put_question: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] | None = field(
+        default=None, repr=False
+    )
+    """Puts a question to a person while the call goes on, and waits for the answer; see `runtime.held`."""
     on_progress: Callable[[str], None] | None = field(default=None, repr=False)
     clock: CallClock = field(default_factory=CallClock, repr=False, compare=False)
     call: Callable[[Action[..., Any], dict[str, Any], str], Awaitable[Outcome]] | None = field(
@@ -104,6 +108,20 @@ class ActionContext:
         return self.clock.stopped
 
 
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How a result is kept and shown when it is not shown whole."""
+
+    summary: Callable[[Any, dict[str, Any]], str] | None = None
+    """A text that is shown instead of a long result, of the result and the parameters; empty for its head and tail."""
+    always: bool = False
+    """Whether it is kept as an artifact however short it is."""
+    name: str = ""
+    """Name of that artifact; several of one name are versions."""
+    media_type: str = ""
+    """What it is; empty for JSON, or text where it is one."""
+
+
 class Action(Generic[P, R]):
     """A callable action.
 
@@ -114,6 +132,8 @@ class Action(Generic[P, R]):
         contexts: Names of the parameters that receive the `ActionContext`.
     """
 
+    keeping: Keeping | None = None
+    """How a result is kept and shown; None for as usual."""
     __name__: str
     __wrapped__: Callable[P, R]
 

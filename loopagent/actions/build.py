@@ -18,6 +18,7 @@ from loopagent.actions.openapi_kind import as_http
 from loopagent.actions.pipeline_kind import pipeline_runner
 from loopagent.actions.prompt_kind import prompt_runner
 from loopagent.actions.python_kind import function_of, python_runner
+from loopagent.actions.shaping import keeping_of
 from loopagent.code_digest import function_digest
 from loopagent.core.action_spec import ActionRetry, ActionSpec
 from loopagent.core.hashing import json_hash
@@ -74,6 +75,7 @@ class FileAction(Action[..., Any]):
     ) -> None:
         self.file = file
         self.path = path
+        self.keeping = keeping_of(file)
         self.sent = file
         """The file with the request that is sent, for kinds that take it from elsewhere."""
 

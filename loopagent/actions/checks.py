@@ -120,6 +120,8 @@ def _templates(action: ActionFile) -> Iterator[tuple[Loc, str]]:
     """Every text that is filled in, and where it stands, forms aside."""
     for index, rule in enumerate(action.errors):
         yield ("errors", index, "message"), rule.message
+    if action.result.summary is not None:
+        yield ("result", "summary"), action.result.summary
     if action.idempotency is not None:
         yield ("idempotency", "key"), action.idempotency.key
     if isinstance(action.run, PromptRun):

@@ -200,6 +200,15 @@ class LimitsSection(Spec):
     """Whether rate and concurrency count this action alone, or all with the same hosts and this scope."""
 
 
+class ArtifactSection(Spec):
+    """The result as an artifact of the run, whole."""
+
+    name: str = Field(default="", max_length=200)
+    """Its name; several of one name are versions of it."""
+    type: str = Field(default="", max_length=255, pattern=r"^$|^[\w.+-]+/[\w.+-]+$")
+    """Its media type, like `text/csv`; left out, JSON, or text where the result is one."""
+
+
 class ResultSection(Spec):
     """What of the answer becomes the result."""
 
@@ -207,6 +216,10 @@ class ResultSection(Spec):
     """JMESPath; for `http` it sees `status`, `headers`, `body`, `items` and `params`, else `result` and `params`."""
     schema_: dict[str, Any] | None = Field(default=None, alias="schema")
     """JSON Schema that the result must satisfy."""
+    summary: str | None = Field(default=None, min_length=1, max_length=10_000)
+    """Text that the model is shown instead of a long result; `{{ }}` sees `result` and `params`."""
+    artifact: ArtifactSection | None = None
+    """The result always becomes an artifact, however short it is; left out, only a long one."""
     max_chars: int | None = Field(default=None, ge=100)
     """A longer result, as JSON, reaches the model in short, with a handle to look into it."""
 

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -72,8 +72,10 @@ class Asked:
     refused: str = ""
     """Why a question cannot be put to a person."""
     given: int = 0
+    put: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] | None = None
+    """Has a person answer while the call goes on; None where it ends with its questions."""
 
-    def answer(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def answer(self, params: dict[str, Any]) -> dict[str, Any]:
         """The answer to a question; where it is not known, that nobody gives one."""
         try:
             question = question_of("", params)
@@ -82,6 +84,8 @@ class Asked:
             return {"action": "cancel"}
         known = self.known.get(question["hash"])
         self.given += 1
+        if known is None and self.put is not None and self.given <= MAX_GIVEN:
+            return await self.put(question)
         if known is None or self.given > MAX_GIVEN:
             self.open.append(question)
             return {"action": "cancel"}
@@ -327,7 +331,7 @@ async def _open(
     async def answer(context: Any, params: Any) -> ElicitResult:
         del context
         said = params.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return ElicitResult(**asked.answer(said))
+        return ElicitResult(**await asked.answer(said))
 
     client = Client(
         await _transport(server, means, seconds, secrets, stack),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.actions.mcp_client import AskedError, connected, server_named, tool_hash
 from loopagent.actions.secrets import Revealed
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from loopagent.actions.mcp_client import McpConnection
     from loopagent.actions.mcp_servers import McpServer
     from loopagent.actions.means import Means
+
+
+MARGIN_SECONDS: Final = 1.0
+"""Time that a server is left with an answer before its call is given up."""
 
 
 def mcp_runner(
@@ -45,6 +49,8 @@ def mcp_runner(
                 async with connected(run.server, means, seconds, secrets) as connection:
                     await _check_pin(run, connection)
                     connection.repeatable = file.repeatable
+                    if not file.repeatable:
+                        connection.asked.put = _putting(run, server, context, secrets)
                     answer = await connection.call(
                         run.tool,
                         params,
@@ -58,6 +64,28 @@ def mcp_runner(
         return _result(file, answer, params, secrets, means.heard)
 
     return call
+
+
+def _putting(
+    run: McpRun, server: McpServer, context: ActionContext, secrets: Revealed
+) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] | None:
+    """Has a person answer within a call that must not be made twice, as long as it may take."""
+    put = context.put_question
+    if put is None or not server.max_questions:
+        return None
+
+    async def ask(question: dict[str, Any]) -> dict[str, Any]:
+        left = max(MARGIN_SECONDS, context.seconds_left - MARGIN_SECONDS)
+        return await put(
+            {
+                "server": run.server,
+                "questions": [secrets.masked(question)],
+                "seconds": min(server.answer_seconds, left),
+                "most": server.max_questions,
+            }
+        )
+
+    return ask
 
 
 def _asking(

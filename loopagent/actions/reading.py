@@ -17,13 +17,6 @@ from loopagent.core.json_values import copied, is_object
 from loopagent.documents import Document, DocumentError, Loc, read_documents
 
 
-LATER: Final = {
-    ("result", key): "is not supported by this version of loopagent; remove it"
-    for key in ("summary", "artifact")
-}
-"""Keys of the format that cannot be carried out yet: refused, never silently ignored."""
-
-
 @dataclass(frozen=True, slots=True)
 class Written:
     """One action as it stands in a text; `action` is None when there are complaints that keep it from being used."""
@@ -100,7 +93,7 @@ def read_action(value: dict[str, Any], path: Path | None = None) -> Written:
 
 def _read(document: Document) -> Written:
     complaints = Complaints(document)
-    body = _taken(complaints)
+    body = complaints.document.value
     try:
         action = _validated(body)
     except ValidationError as error:
@@ -152,14 +145,3 @@ def _remove(value: Any, place: Loc) -> None:
         del above[key]
     elif above is not None and len(place) > 1:
         _remove(value, place[:-1])
-
-
-def _taken(complaints: Complaints) -> dict[str, Any]:
-    """The document without keys that are known and cannot be carried out, each with a complaint."""
-    body = complaints.document.value
-    for (section, key), what in LATER.items():
-        inner = body.get(section)
-        if isinstance(inner, dict) and key in inner:
-            complaints.add((section, key), what)
-            body = {**body, section: {one: inner[one] for one in inner if one != key}}
-    return body

@@ -109,9 +109,9 @@ def _completed(data: Json) -> str:
 def _result(value: Any) -> str:
     """A result on one line; of one that is long and kept elsewhere, its beginning."""
     kept: Any = value.get(STORED, value) if isinstance(value, dict) else None
-    if not isinstance(kept, dict) or not {"chars", "head"} <= kept.keys():
+    if not isinstance(kept, dict) or "chars" not in kept:
         return short(value)
-    return f"{kept['chars']} characters: {short(kept['head'])}"
+    return f"{kept['chars']} characters: {short(kept.get('summary') or kept.get('head', ''))}"
 
 
 def _asked(data: Json) -> str:

@@ -263,7 +263,17 @@ def _questions(body: Json) -> Json:
         return _decide("Raise it?", {"y": "approve", "n": "reject", "s": "terminate"})
     if body["kind"] == "guard":
         return _decide("Try another way?", {"y": "approve", "g": "answer", "s": "terminate"})
+    return _answered(body)
+
+
+def _answered(body: Json) -> Json:
+    """The answer to a question; a server's may be declined as well."""
     questions = (body.get("form") or {}).get("questions", [])
+    if "server" in (body.get("subject") or {}):
+        answer = "answer" if questions else "approve"
+        chosen = _decide("Answer it?", {"y": answer, "n": "reject", "s": "terminate"}, words=False)
+        if chosen["decision"] != "answer":
+            return chosen
     if not questions:
         return {"decision": "answer", "feedback": Prompt.ask("Answer")}
     return {"decision": "answer", "values": {one["id"]: _question(one) for one in questions}}
@@ -306,12 +316,14 @@ def _typed_text() -> str:
     return "\n".join(lines)
 
 
-def _decide(text: str, keys: dict[str, str]) -> Json:
+def _decide(text: str, keys: dict[str, str], *, words: bool = True) -> Json:
     hints = ", ".join(f"{key} = {decision}" for key, decision in keys.items())
     key = Prompt.ask(f"{text} ({hints})", choices=list(keys))
     decision = keys[key]
     feedback = (
-        Prompt.ask("What should it know?", default="") if decision in {"reject", "answer"} else ""
+        Prompt.ask("What should it know?", default="")
+        if words and decision in {"reject", "answer"}
+        else ""
     )
     return {"decision": decision, "feedback": feedback}
 

@@ -13,6 +13,8 @@ from loopagent.cli.output import out, visible
 from loopagent.errors import ConfigError
 
 
+EXPIRY: Final = {"fail": "the run fails", "cancel": "the server is told that nobody answers"}
+"""What happens when nobody answers in time."""
 KEY_VARIABLE: Final = "LOOPAGENT_KEY"
 """Environment variable with the API key of whoever sits at the terminal."""
 
@@ -37,11 +39,16 @@ def show_terms(subject: dict[str, Any], expires_at: float | None) -> None:
     why = subject.get("why") or {}
     if why.get("text"):
         out.print(visible(f"asked because: {why['text']}"))
+    if subject.get("server"):
+        out.print(visible(f"asked by the MCP server {subject['server']}; the answer goes to it"))
+    for key in ("warning", "url"):
+        if subject.get(key):
+            out.print(visible(str(subject[key])))
     if subject.get("approvers"):
         out.print(visible(f"may be answered by: {', '.join(map(str, subject['approvers']))}"))
     if expires_at:
         left = max(0.0, expires_at - time.time())
-        then = "the run fails" if subject.get("onExpiry") == "fail" else "it is refused"
+        then = EXPIRY.get(str(subject.get("onExpiry")), "it is refused")
         out.print(visible(f"open for {left:,.0f} s more, then {then}"))
     if subject.get("remember"):
         out.print(visible(f"may be remembered for: {', '.join(subject['remember'])}"))

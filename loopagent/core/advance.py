@@ -181,6 +181,9 @@ def _reported(tx: Tx, event: Reported) -> None:
         tx.clock(event.at)
         for one in event.data["calls"]:
             tx.fact(ActionDiscarded.model_validate(one))
+    elif event.what == "asks":
+        tx.clock(event.at)
+        call_questions.hold(tx, event.data)
     elif event.what in family.HEARD:
         family.HEARD[event.what](tx, event)
     elif event.data.get("effect") in tx.state.pending:

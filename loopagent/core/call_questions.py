@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from loopagent.core.effects import AskHuman, RunAction, key_of
+from loopagent.core.facts import RequestCancelled
 from loopagent.core.hashing import json_hash
 from loopagent.core.outcome import Outcome
-from loopagent.core.people import ask
+from loopagent.core.people import ask, request_id, stop_clock
 from loopagent.core.question_state import OpenCall
 
 
@@ -69,6 +70,41 @@ def put(tx: Tx, call: RunAction, outcome: Outcome) -> Outcome | None:
     return None
 
 
+def hold(tx: Tx, data: dict[str, Any]) -> None:
+    """Put a question of a call that goes on meanwhile; it finds the answer in what is known of the call."""
+    state = tx.state
+    call, wanted = state.pending.get(str(data["effect"])), cast("dict[str, Any]", data["asks"])
+    if not isinstance(call, RunAction):
+        return
+    opened = state.asking.get(call.id) or OpenCall(call=call, rounds=0)
+    [question] = wanted["questions"]
+    rounds = opened.rounds + 1
+    if not state.spec.interactive or rounds > wanted["most"]:
+        known = {**opened.known, str(question["hash"]): {"action": "cancel"}}
+        state.asking = {**state.asking, call.id: replace(opened, rounds=rounds, known=known)}
+        return
+    due = tx.at + float(wanted["seconds"])
+    request = _request(call, f"{call.id}.q{rounds}.0", wanted["server"], question, due)
+    opened = replace(opened, rounds=rounds, open=(*opened.open, request.id))
+    state.asking = {**state.asking, call.id: opened}
+    ask(tx, request, key_of(request.id))
+
+
+def closed(tx: Tx, call: RunAction) -> None:
+    """Take back what a call still asks that has ended."""
+    opened = tx.state.asking.get(call.id)
+    if opened is None:
+        return
+    tx.state.asking = {key: one for key, one in tx.state.asking.items() if key != call.id}
+    for effect_id in opened.open:
+        request = tx.state.pending.get(effect_id)
+        if isinstance(request, AskHuman):
+            tx.drop(effect_id)
+            stop_clock(tx, request)
+            reason = "The call that asked has ended."
+            tx.fact(RequestCancelled(request_id=request_id(tx.state, request), reason=reason))
+
+
 def _request(
     call: RunAction, effect_id: str, server: str, question: dict[str, Any], due: float
 ) -> AskHuman:
@@ -113,7 +149,7 @@ def answered(tx: Tx, request: AskHuman, answer: dict[str, Any] | None) -> None:
 def go_on(tx: Tx, effect: Effect) -> bool:
     """Make a call again whose questions are all answered; False when it is none of those."""
     opened = tx.state.asking.get(effect.id) if tx.state.asking else None
-    if opened is None or opened.open:
+    if opened is None or opened.open or effect.id in tx.state.pending:
         return False
     tx.state.asking = {key: one for key, one in tx.state.asking.items() if key != effect.id}
     tx.issue(replace(opened.call, started=False, resume=_resume(opened)))
@@ -132,5 +168,5 @@ def _resume(opened: OpenCall) -> dict[str, Any]:
 
 
 def waiting_calls(state: RunState) -> list[RunAction]:
-    """The calls that wait for answers."""
-    return [one.call for one in state.asking.values()]
+    """The calls that have ended with questions, and wait for the answers."""
+    return [one.call for one in state.asking.values() if one.call.id not in state.pending]

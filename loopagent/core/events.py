@@ -61,10 +61,11 @@ class Reported:
     `serves`: this child's end now settles another effect of its parent (`data["effect"]`).
     `told`: other runs have heard how this one stands (`data["runs"]`); counts after the end as well.
     `discarded`: calls that began early and were not asked for in the end (`data["calls"]`).
+    `asks`: a call that goes on meanwhile has a question for a person (`data["effect"]`, `data["asks"]`).
     `above`: how the runs above stand: whether they are paused, and what each may spend (`data["limits"]`, root first).
     """
 
-    what: Literal["started", "model_retry", "spent", "serves", "told", "discarded", "above"]
+    what: Literal["started", "model_retry", "spent", "serves", "told", "discarded", "above", "asks"]
     data: dict[str, Any]
     at: float
     kind: Literal["reported"] = "reported"

@@ -308,6 +308,7 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
     """Record how a call ended: its result and the counts."""
     state = tx.state
     key = key_of(call.id)
+    call_questions.closed(tx, call)
     error = outcome.error
     if (
         error is not None

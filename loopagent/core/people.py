@@ -195,12 +195,17 @@ def _edited(request: AskHuman, body: dict[str, Any]) -> tuple[dict[str, Any], li
     ]
 
 
-def resolved(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
-    """Tell the world how a request was answered; its clock stops."""
+def stop_clock(tx: Tx, request: AskHuman) -> None:
+    """Stop the timer beside a request, if there is one."""
     timer = f"{request.id}{DUE}"
     if timer in tx.state.pending:
         tx.drop(timer)
         tx.effects.append(CancelEffect(f"{timer}.cancel", timer))
+
+
+def resolved(tx: Tx, request: AskHuman, answer: dict[str, Any]) -> None:
+    """Tell the world how a request was answered; its clock stops."""
+    stop_clock(tx, request)
     fact = RequestResolved(
         request_id=request_id(tx.state, request),
         decision=answer["decision"],

@@ -12,6 +12,8 @@ from loopagent.core.outcome import Outcome
 STORED = "$artifact"
 """Key of a result that was too long for the prompt: `{"$artifact": {artifactId, chars, head, tail, callId}}`."""
 
+_NOTE = "Too long for the prompt; kept in full under this handle."
+_NOTE_NAMED = "Kept in full under this handle."
 ALL = "all"
 """Key of an entry that reports on many results: the stored whole; only its handle and size are shown."""
 
@@ -56,12 +58,14 @@ def _shown(entry: dict[str, Any], handle: Callable[[dict[str, object]], str]) ->
     if not isinstance(value, dict) or STORED not in value:
         return entry
     stored = cast("dict[str, object]", value[STORED])
+    parts: dict[str, object] = {
+        one: stored[one] for one in ("name", "summary", "head", "tail") if one in stored
+    }
     short = {
         "artifact": handle(stored),
         "chars": stored["chars"],
-        "head": stored["head"],
-        "tail": stored["tail"],
-        "note": "Too long for the prompt; kept in full under this handle.",
+        **parts,
+        "note": _NOTE_NAMED if "name" in stored else _NOTE,
     }
     return {**entry, "result": short}
 

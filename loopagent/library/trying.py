@@ -11,7 +11,7 @@ from loopagent.action import ActionContext
 from loopagent.actions.build import FileAction, make_action
 from loopagent.actions.format import HTTP_KINDS, McpRun, PipelineRun, PromptRun
 from loopagent.actions.preview import preview
-from loopagent.actions.reshape import ReshapeError, Template
+from loopagent.core.reshape import ReshapeError, Template
 from loopagent.core.outcome import Outcome
 from loopagent.core.params import check_params
 from loopagent.errors import ActionError, RequestError

@@ -5,16 +5,21 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from loopagent.action import Keeping
 from loopagent.core.artifact_kinds import kind_of
 from loopagent.core.results import STORED
 from loopagent.ports import StoredArtifact
 
 
 if TYPE_CHECKING:
+    from loopagent.action import Action
+    from loopagent.core.effects import RunAction
     from loopagent.core.outcome import Outcome
+    from loopagent.core.state import RunState
     from loopagent.ports import Store
 
 
+AS_USUAL = Keeping()
 HEAD_SHARE = 0.75
 """Part of the shown text of a long result that comes from its start; the rest comes from its end."""
 
@@ -36,8 +41,10 @@ async def kept(
     cap_chars: int,
     *,
     always: bool = False,
+    keeping: Keeping = AS_USUAL,
+    params: dict[str, Any] | None = None,
 ) -> Outcome:
-    """The outcome, with a result over the cap kept in the store and replaced by head, tail and size.
+    """The outcome, with a result over the cap kept in the store and replaced by a summary, or head, tail and size.
 
     Args:
         store: Where it is kept.
@@ -46,31 +53,61 @@ async def kept(
         outcome: The outcome as it came.
         cap_chars: Longest result, as text, that stays as it is.
         always: Keep a shorter one too.
+        keeping: What the action says about that.
+        params: Parameters of the call, for the summary.
     """
     nothing = not outcome.ok or outcome.value is None
-    if nothing or (not always and stays(outcome, cap_chars)):
+    if nothing or (not (always or keeping.always) and stays(outcome, cap_chars)):
         return outcome
     text = outcome.text()
-    plain = isinstance(outcome.value, str)
     content = text.encode("utf-8", "replace")
+    plain = "text/plain" if isinstance(outcome.value, str) else "application/json"
     stored = StoredArtifact(
         artifact_id=sha256(content).hexdigest(),
-        media_type="text/plain" if plain else "application/json",
+        media_type=keeping.media_type or plain,
         size_bytes=len(content),
         content=content,
     )
     await store.put_artifact(run_id, stored)
-    return outcome.with_value({STORED: _excerpt(stored, text, call_id, cap_chars)})
-
-
-def _excerpt(stored: StoredArtifact, text: str, call_id: str, cap_chars: int) -> dict[str, Any]:
-    shown = cap_chars // 4
-    head = int(shown * HEAD_SHARE)
-    return {
+    summary = "" if keeping.summary is None else keeping.summary(outcome.value, params or {})
+    about: dict[str, Any] = {
         "artifactId": stored.artifact_id,
         "callId": call_id,
-        "kind": kind_of(stored.media_type),
+        "kind": kind_of(stored.media_type, keeping.name),
         "chars": len(text),
-        "head": text[:head],
-        "tail": text[-(shown - head) :],
     }
+    if keeping.name:
+        about["name"] = keeping.name
+    shown = {"summary": summary[:cap_chars]} if summary else _ends(text, cap_chars)
+    return outcome.with_value({STORED: about | shown})
+
+
+async def kept_as_said(
+    store: Store,
+    state: RunState,
+    effect: RunAction,
+    outcome: Outcome,
+    action: Action[..., Any] | None,
+) -> Outcome:
+    """The outcome of a call as its action wants it kept and shown; see `kept`."""
+    cap = state.spec.limits.max_result_chars
+    if action is None:
+        return await kept(store, state.id, effect.id, outcome, cap)
+    return await kept(
+        store,
+        state.id,
+        effect.id,
+        outcome,
+        min(cap, action.spec.max_result_chars or cap),
+        keeping=action.keeping or AS_USUAL,
+        params=effect.params,
+    )
+
+
+def _ends(text: str, cap_chars: int) -> dict[str, str]:
+    """The beginning and the end of a text; all of a short one is its beginning."""
+    shown = cap_chars // 4
+    if len(text) <= shown:
+        return {"head": text, "tail": ""}
+    head = int(shown * HEAD_SHARE)
+    return {"head": text[:head], "tail": text[-(shown - head) :]}

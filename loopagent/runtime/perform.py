@@ -35,14 +35,14 @@ from loopagent.core.text import clean_text
 from loopagent.errors import ModelError
 from loopagent.ports import ChatMessage, Model, ModelReply, ModelRequest
 from loopagent.redaction import Redactor
-from loopagent.runtime import verify
+from loopagent.runtime import held, verify
 from loopagent.runtime.asking import Asking
 from loopagent.runtime.at_hand import ActionOf, AtHand, BuiltOf
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask, notice_data
 from loopagent.runtime.compact import Summarise, compact, usage_json
 from loopagent.runtime.early import EarlyCalls
 from loopagent.runtime.hooking import Hooking, HooksOf
-from loopagent.runtime.keep import kept
+from loopagent.runtime.keep import kept, kept_as_said
 from loopagent.runtime.looking import Looker
 from loopagent.runtime.performs import Report
 from loopagent.runtime.recall import Recall, summary_of
@@ -233,8 +233,7 @@ class Performer:
         if effect.whole:
             return outcome
         action = await self._at_hand.action(live.state, effect.action)
-        most = None if action is None else action.spec.max_result_chars
-        return await self._shortened(live, effect.id, outcome, most=most)
+        return await kept_as_said(self._store, live.state, effect, outcome, action)
 
     async def _invoke(self, live: Live, effect: RunAction, report: Report = _untold) -> Outcome:
         """Call an action; its result is as it gave it."""
@@ -251,13 +250,15 @@ class Performer:
         outcome = await self._invoker.invoke(
             action,
             effect.params,
-            self._context(live, effect, asking) if action.wants_context else None,
+            self._context(live, effect, asking, report) if action.wants_context else None,
             timeout_ms=effect.timeout_ms,
             max_result_bytes=_most_bytes(state.spec.limits, effect),
         )
         return replace(outcome, model_calls=tuple(asking.calls)) if asking.calls else outcome
 
-    def _context(self, live: Live, effect: RunAction, asking: Asking) -> ActionContext:
+    def _context(
+        self, live: Live, effect: RunAction, asking: Asking, report: Report
+    ) -> ActionContext:
         state = live.state
         return ActionContext(
             run_id=live.run_id,
@@ -268,6 +269,7 @@ class Performer:
             timeout_seconds=effect.timeout_ms / 1000.0,
             skills={one.name: one.hash for one in active_skills(state)},
             resume=effect.resume,
+            put_question=partial(held.put, live, effect, report),
             on_progress=lambda text: self._progress(live, effect.id, text),
             ask=asking.ask,
         )
@@ -291,12 +293,10 @@ class Performer:
         outcome: Outcome,
         *,
         always: bool = False,
-        most: int | None = None,
     ) -> Outcome:
         """The outcome, with a result over the cap kept in the store and replaced by head, tail and size."""
         cap = live.state.spec.limits.max_result_chars
-        cap_chars = cap if most is None else min(cap, most)
-        return await kept(self._store, live.run_id, effect_id, outcome, cap_chars, always=always)
+        return await kept(self._store, live.run_id, effect_id, outcome, cap, always=always)
 
     async def _read_message(self, live: Live, effect: ReadMessage, report: Report) -> Outcome:
         del report

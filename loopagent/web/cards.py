@@ -90,6 +90,11 @@ class Card:
         return KINDS.get(self.kind, self.kind)
 
     @property
+    def foreign(self) -> bool:
+        """Whether it is the question of a server, not of the agent."""
+        return self.kind == "question" and "server" in self.subject
+
+    @property
     def editable(self) -> bool:
         """Whether the parameters of the call may be changed."""
         return self.kind in {"approval", "limit"} and bool(self.subject.get("schema"))

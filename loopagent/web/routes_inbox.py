@@ -118,8 +118,8 @@ def _answer(row: RequestRow, sent: Fields) -> dict[str, Any]:
     decision, revision = one(sent, "decision"), one(sent, "revision")
     if not decision:
         raise RequestError("bad_form", "Choose one of the buttons.", status=400)
-    goes_on = row.body.get("kind") != "limit"
-    if decision == "reject" and goes_on and not one(sent, "feedback").strip():
+    tries_again = row.body.get("kind") != "limit" and not card_of(row).foreign
+    if decision == "reject" and tries_again and not one(sent, "feedback").strip():
         message = "Say what should be different: the agent tries again with your feedback."
         raise RequestError("no_feedback", message, status=422)
     form = row.body.get("form")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,46 @@ async def test_the_era_before_is_called_again_to_read() -> None:
         view, request = await asked(app)
         await app.answer(request["id"], decision="answer", values={"sure": False})
         assert "they said accept" in str((await result(app, view.id))["result"])
+
+
+async def held_question(app: App) -> str:
+    """The request of a call that goes on meanwhile."""
+    for _ in range(600):
+        rows = (await app.requests(status="open"))[0]
+        if rows:
+            return rows[0].id
+        await asyncio.sleep(0.1)
+    raise AssertionError("nobody was asked")
+
+
+async def test_the_era_before_is_answered_within_its_call_to_write() -> None:
+    server = program("mcp_old_server.py")
+    async with App(agents=[calling(server, "ask")], env={}) as app:
+        view = await app.start("buyer", "Go.")
+        request = await held_question(app)
+        await app.answer(request, decision="answer", values={"sure": True})
+        assert "they said accept" in str((await result(app, view.id))["result"])
+    silent = server.model_copy(update={"answer_seconds": 0.2})
+    async with App(agents=[calling(silent, "ask")], env={}) as app:
+        view = await app.start("buyer", "Go.")
+        assert "they said cancel" in str((await result(app, view.id))["result"])
+        assert (await app.requests(status="expired"))[0]
+
+
+async def test_a_write_that_waited_in_its_call_is_in_doubt_after_a_crash(tmp_path: Path) -> None:
+    server = program("mcp_old_server.py")
+    store = f"sqlite:///{tmp_path / 'runs.db'}"
+    async with App(agents=[calling(server, "ask")], store=store, env={}) as app:
+        view = await app.start("buyer", "Go.")
+        request = await held_question(app)
+    async with App(agents=[calling(server, "ask", after=True)], store=store, env={}) as app:
+        ended = await result(app, view.id)
+        assert (ended["error"]["code"], ended["error"]["mayHaveRun"]) == ("interrupted", True)
+        row = await app.store.request(request)
+        assert row is not None
+        assert row.status == "cancelled"
+        with pytest.raises(Exception, match="closed"):
+            await app.answer(request, decision="answer", values={"sure": True})
 
 
 # --- what servers ask ------------------------------------------------------------------------------

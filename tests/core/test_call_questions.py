@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from loopagent.core.call_questions import ASKS
-from loopagent.core.events import Settled
+from loopagent.core.events import Reported, Settled
 from loopagent.core.outcome import ErrorInfo, Outcome
 from tests.core.play import AskHuman, Play, RunAction, act, agent, pending
 
@@ -108,3 +108,30 @@ def test_the_end_of_the_run_is_the_end_of_the_call() -> None:
     assert play.state.asking == {}
     assert play.types.count("request.cancelled") == 1
     assert play.last("action.completed")["error"]["code"] == "cancelled"
+
+
+def held(play: Play, name: str, most: int = 2) -> Play:
+    question = {"id": name, "hash": f"h-{name}", "message": f"{name}?", "form": FORM}
+    asks_ = {"server": "shop", "questions": [question], "seconds": 60, "most": most}
+    play.at += 1
+    return play.give(Reported("asks", {"effect": "1:action.0", "asks": asks_}, play.at))
+
+
+def test_a_call_that_goes_on_finds_its_answer() -> None:
+    play = held(Play(agent()).reply(act(("work", {"item": 1}))), "a")
+    assert pending(play, RunAction) == ["action.0"]
+    play.answer("answer", values={"sure": "yes"})
+    assert pending(play, RunAction) == ["action.0"]  # it is not made again
+    accepted = {"action": "accept", "content": {"sure": "yes"}}
+    assert play.state.asking["1:action.0"].known == {"h-a": accepted}
+    held(play, "b")
+    play.settle("action.0", "done")
+    assert play.state.asking == {}
+    assert play.last("request.cancelled")["reason"] == "The call that asked has ended."
+    assert play.state.turn == 2
+
+
+def test_and_is_told_that_nobody_answers_when_it_asks_too_often() -> None:
+    play = held(Play(agent()).reply(act(("work", {"item": 1}))), "a", most=0)
+    assert pending(play, AskHuman) == []
+    assert play.state.asking["1:action.0"].known == {"h-a": {"action": "cancel"}}
