@@ -11,9 +11,9 @@ from loopagent.action import ActionContext
 from loopagent.actions.build import FileAction, make_action
 from loopagent.actions.format import HTTP_KINDS, McpRun, PipelineRun, PromptRun
 from loopagent.actions.preview import preview
-from loopagent.core.reshape import ReshapeError, Template
 from loopagent.core.outcome import Outcome
 from loopagent.core.params import check_params
+from loopagent.core.reshape import ReshapeError, Template
 from loopagent.errors import ActionError, RequestError
 from loopagent.trials.action_tests import ActionTestResult, run_action_test
 

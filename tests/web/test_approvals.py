@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -49,11 +51,40 @@ hosts = ["127.0.0.1"]
 """
 
 
-def order(**params: object) -> str:
-    calls = [{"name": "shop.order", "params": params}]
+FAKE = Path(__file__).parent.parent / "fakes" / "mcp_server.py"
+SERVER = f"""\
+[mcp.shop]
+command = {json.dumps(sys.executable)}
+args = {json.dumps([str(FAKE), "stdio"])}
+"""
+ASKING = """\
+---
+name: shop.ask
+description: Asks first.
+effects: read
+params: {type: object}
+run: {kind: mcp, server: shop, tool: ask}
+timeout: 60s
+---
+name: shop.pay
+description: Has somebody pay first.
+effects: read
+params: {type: object}
+run: {kind: mcp, server: shop, tool: pay}
+timeout: 60s
+"""
+
+
+def call(name: str, **params: object) -> str:
+    calls = [{"name": name, "params": params}]
     return json.dumps({"taskComplete": False, "nextStep": {"type": "Actions", "actions": calls}})
 
 
+def order(**params: object) -> str:
+    return call("shop.order", **params)
+
+
+AGENT = "name: {name}\nmodel: scripted:scripts/{name}.jsonl\nactions: [shop.order, shop.ask, shop.pay]\n"
 REPLIES = [
     order(item="a b", count=90, note="soon"),
     order(item="a b", count=9, note="soon"),
@@ -66,10 +97,12 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
     """A client of a server whose agent orders at a shop that is closed."""
     folder = tmp_path_factory.mktemp("approvals")
     texts = {
-        "actions/shop.action.yaml": ACTION,
-        "loopagent.toml": SETTINGS,
+        "actions/shop.action.yaml": ACTION + ASKING,
+        "loopagent.toml": SETTINGS + SERVER,
+        "agents/asker.agent.yaml": AGENT.format(name="asker"),
+        "scripts/asker.jsonl": f"{call('shop.ask', order='9')}\n{call('shop.pay')}\n",
         "shop.key": "key-for-the-test",
-        "agents/buyer.agent.yaml": "name: buyer\nmodel: scripted:scripts/buyer.jsonl\nactions: [shop.order]\n",
+        "agents/buyer.agent.yaml": AGENT.format(name="buyer"),
         "scripts/buyer.jsonl": "\n".join(REPLIES) + "\n",
     }
     for name, text in texts.items():
@@ -103,7 +136,7 @@ def test_the_card_shows_what_the_action_says_and_what_is_different(
         expect(page.get_by_role("cell", name="90")).to_be_visible()
         page.get_by_label("Not in this run").check()
         seen.check()
-        page.set_viewport_size(PHONE)
+        page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
         seen.check()
         page.get_by_role("button", name="Approve").click()
         expect(page.get_by_text("Approved by")).to_be_visible()
@@ -113,3 +146,28 @@ def test_the_card_shows_what_the_action_says_and_what_is_different(
         seen.check()
         page.get_by_role("button", name="Ask again about shop.order").click()
         expect(page.get_by_role("heading", name="Not asked about again")).to_be_hidden()
+
+
+def test_a_server_s_question_is_a_form_or_an_address_that_nobody_opens_by_itself(
+    browser: Browser, client: httpx2.Client, site: str
+) -> None:
+    request = asked(client, "asker")
+    with watched(browser, site) as seen:
+        page = seen.page
+        page.goto(f"/requests/{request['id']}")
+        expect(page.get_by_text("Really 9?")).to_be_visible()
+        expect(page.get_by_role("button", name="Decline")).to_be_visible()
+        page.get_by_label("Yes").check()
+        seen.check()
+        page.get_by_role("button", name="Submit").or_(
+            page.get_by_role("button", name="Answer")
+        ).click()
+        expect(page.get_by_text("Answered", exact=True)).to_be_visible()
+        run = ended(client, request)
+        page.goto(f"/requests/{run['requests'][0]['requestId']}")
+        link = page.get_by_role("link", name="https://pay.example/7?x=1")
+        expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
+        expect(page.get_by_text("pay.example", exact=True)).to_be_visible()
+        seen.check()
+        page.get_by_role("button", name="Decline").click()
+        expect(page.get_by_text("Declined", exact=True)).to_be_visible()

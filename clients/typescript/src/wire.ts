@@ -529,7 +529,7 @@ export interface RequestCreated {
 export interface RequestExpired {
   requestId: string;
   /** What follows: `reject`, `fail`, or for a question of a server `cancel`. */
-  then: string;
+  then?: string;
 }
 
 /** A request was answered. */
