@@ -17,6 +17,7 @@ from loopagent.agent import Agent
 from loopagent.controlling import Controlling
 from loopagent.conversations import Conversations
 from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.state import RunState
 from loopagent.egress import EgressSettings
 from loopagent.granting import Granting
 from loopagent.hooks import Hook
@@ -152,6 +153,10 @@ class Hosting(Controlling, Granting):
             hooks_of=self._registry.hooks_of,
             similar=Similar(embedder_of(embedder, self.env)),
         )
+
+    async def code_of(self, state: RunState, action: str) -> Action[..., Any] | None:
+        """The code of an action of a run; None when it is not to be had here any more."""
+        return await self._performer.at_hand.action(state, action)
 
     def _make_redactor(
         self, secrets: Iterable[str], values: Iterable[str], triggers: Iterable[TriggerSpec]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from loopagent.access import Caller
 from loopagent.actions.build import FileAction
 from loopagent.actions.format import HTTP_KINDS
 from loopagent.actions.preview import preview
@@ -13,7 +14,6 @@ from loopagent.errors import ActionError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from loopagent.access import Caller
     from loopagent.app import App
     from loopagent.ports import RequestRow
 
@@ -34,6 +34,13 @@ def may_answer(row: RequestRow, who: Caller) -> bool:
     return row.status == "open" and who.approves(approvers_of(row))
 
 
+def one_of_them(row: RequestRow) -> Caller:
+    """Somebody who may answer a request, for those who play people in tests."""
+    approvers = approvers_of(row)
+    name = next((one for one in approvers if ":" not in one), "")
+    return Caller(None, scopes=frozenset({"admin", *approvers}), name=name)
+
+
 def shown_params(subject: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a call, those first that its action wants to be shown first."""
     params = subject.get("params")
@@ -42,22 +49,22 @@ def shown_params(subject: Mapping[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in (*first, *(one for one in given if one not in first))}
 
 
-def preview_of(app: App, row: RequestRow) -> dict[str, Any] | None:
+async def preview_of(app: App, row: RequestRow) -> dict[str, Any] | None:
     """The HTTP request that a call which waits for approval would send now, with names in place of secrets.
 
-    It is made of the action file as this process has read it and of the parameters that are approved.
+    It is made of the action file as it is carried out here and of the parameters that are approved.
 
     Returns:
         `{method, url, headers, body?}`; `{error}` when it cannot be made; None where nothing of that kind is asked.
     """
     subject = subject_of(row)
     params = subject.get("params")
-    agent = app.agents.get(row.agent)
-    action = None if agent is None else agent.actions.get(str(subject.get("action")))
     alone = row.body.get("kind") == "approval" and "passes" not in subject
-    if not alone or not isinstance(params, dict) or not isinstance(action, FileAction):
+    if not alone or row.status != "open" or not isinstance(params, dict):
         return None
-    if action.file.run.kind not in HTTP_KINDS:
+    state = (await app.get(row.run_id)).state
+    action = await app.code_of(state, str(subject.get("action")))
+    if not isinstance(action, FileAction) or action.file.run.kind not in HTTP_KINDS:
         return None
     call_id = row.id.partition(":")[2].removesuffix(".ask")
     try:

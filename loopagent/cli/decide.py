@@ -111,7 +111,7 @@ def show_request(
             print_json({name: getattr(found, name) for name in found.__dataclass_fields__})
             return 0
         show_card(found.body)
-        show_preview(preview_of(app, found))
+        show_preview(await preview_of(app, found))
         show_form(found.body)
         out.print(Text(f"{found.status}: {_how(found)}"))
         return 0

@@ -185,7 +185,7 @@ async def _taken(answer: Callable[[], Awaitable[Any]]) -> bool:
 async def _put(app: App, request: RequestRow) -> None:
     who = await who_here(app)
     show_card(request.body)
-    show_preview(preview_of(app, request))
+    show_preview(await preview_of(app, request))
     await app.answer(request.id, **_questions(request.body), by=who.by, who=who)
 
 

@@ -49,7 +49,7 @@ async def show_request(app: Host, who: Who, request_id: RequestId) -> RequestDet
     if found is None:
         raise RequestError("unknown_request", f"There is no request {request_id!r}.", status=404)
     shown = _detail(found, who)
-    return shown.model_copy(update={"preview": preview_of(app, found)})
+    return shown.model_copy(update={"preview": await preview_of(app, found)})
 
 
 @router.post(

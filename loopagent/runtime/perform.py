@@ -91,7 +91,7 @@ class Performer:
         self._invoker = invoker
         self._template = template
         self._open_model = open_model
-        self._at_hand = AtHand(action_of, built_of)
+        self.at_hand = AtHand(action_of, built_of)
         self._clock = clock
         self._retry = retry or RetryPolicy()
         self._schemas = schemas or Schemas()
@@ -232,13 +232,13 @@ class Performer:
         outcome = await self._hooking.after_action(live, effect, outcome)
         if effect.whole:
             return outcome
-        action = await self._at_hand.action(live.state, effect.action)
+        action = await self.at_hand.action(live.state, effect.action)
         return await kept_as_said(self._store, live.state, effect, outcome, action)
 
     async def _invoke(self, live: Live, effect: RunAction, report: Report = _untold) -> Outcome:
         """Call an action; its result is as it gave it."""
         state = live.state
-        action = await self._at_hand.action(state, effect.action)
+        action = await self.at_hand.action(state, effect.action)
         if action is None:
             return Outcome.failed(
                 "unknown_action", f"Action {effect.action!r} is not available any more.", fatal=True

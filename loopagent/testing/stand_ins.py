@@ -16,6 +16,7 @@ from loopagent.clients import ToolAnswer
 from loopagent.core.skill_spec import READ_FILE
 from loopagent.errors import ActionError, RequestError
 from loopagent.matching import differences, shown
+from loopagent.request_view import one_of_them
 from loopagent.testing.jumping import JumpingLoop
 
 
@@ -219,4 +220,5 @@ async def _deliver(app: App, row: RequestRow, given: PersonAnswer) -> None:
         edited=given.edited,
         feedback=given.feedback,
         by="scenario",
+        who=one_of_them(row),
     )

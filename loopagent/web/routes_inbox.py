@@ -67,12 +67,14 @@ def _wanted(card: Card, asked: Any) -> bool:
 async def show_card(request: Request, request_id: str) -> Response:
     """One request; one that was answered stays readable with who, when and what."""
     row = await _row(app_of(request), request_id)
-    return await _card_page(request, _card(request, row))
+    return await _card_page(request, await _card(request, row))
 
 
-def _card(request: Request, row: RequestRow, sent: Fields | None = None, **refused: Any) -> Card:
+async def _card(
+    request: Request, row: RequestRow, sent: Fields | None = None, **refused: Any
+) -> Card:
     """A request as whoever asks sees it."""
-    preview = preview_of(app_of(request), row)
+    preview = await preview_of(app_of(request), row)
     return card_of(row, sent, who=caller_of(request), preview=preview, **refused)
 
 
@@ -104,7 +106,7 @@ async def decide(request: Request, request_id: str) -> Response:
         fields = {
             where["pointer"].rpartition("/values/")[2]: where["detail"] for where in error.errors
         }
-        card = _card(request, row, sent, error=str(error), errors=fields)
+        card = await _card(request, row, sent, error=str(error), errors=fields)
         return await _card_page(request, card, error.status)
     return RedirectResponse(f"/requests/{request_id}?decided=1", 303)
 
