@@ -82,9 +82,9 @@ class Caller:
         kind, _, scope = approver.partition(":")
         if kind == "scope":
             return self.may(scope)
-        return (
-            approver in self.scopes if kind == "role" else bool(self.name) and approver == self.name
-        )
+        if kind == "role":
+            return approver in self.scopes
+        return approver in {self.name, self.user} - {""}
 
     @property
     def is_operator(self) -> bool:

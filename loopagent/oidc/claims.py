@@ -46,7 +46,9 @@ def judged(claims: Mapping[str, Any], spec: OidcProvider) -> Admitted | TurnedAw
     name = next(filter(None, (_text(claims, one) for one in spec.name_claims)), "")
     values = words(claims, spec.scopes_claim)
     operator = not set(values).isdisjoint(spec.operator_roles)
-    scopes = ("admin",) if operator else _scopes(values, spec)
+    granted = _granted(values, spec)
+    scopes = ("admin",) if operator else tuple(one for one in SCOPES if one in granted)
+    roles = sorted(granted.difference(SCOPES))
     tenant = None if operator else _tenant(claims, spec)
     user = f"{spec.name}/{subject}" if spec.user_claim is None else _text(claims, spec.user_claim)
     lacking = {
@@ -58,13 +60,13 @@ def judged(claims: Mapping[str, Any], spec: OidcProvider) -> Admitted | TurnedAw
     missing = tuple(text for text, lacks in lacking.items() if lacks)
     if missing:
         return TurnedAway(name, subject, missing)
-    return Admitted(Person(spec.name, spec.issuer, subject, name, user, scopes), tenant)
+    return Admitted(Person(spec.name, spec.issuer, subject, name, user, (*scopes, *roles)), tenant)
 
 
-def _scopes(values: tuple[str, ...], spec: OidcProvider) -> tuple[str, ...]:
+def _granted(values: tuple[str, ...], spec: OidcProvider) -> set[str]:
+    """The scopes and roles that the values of the claim stand for."""
     meant = spec.roles or {one: (one,) for one in SCOPES}
-    given = {scope for one in values for scope in meant.get(one, ())} | set(spec.default_scopes)
-    return tuple(one for one in SCOPES if one in given)
+    return {granted for one in values for granted in meant.get(one, ())} | set(spec.default_scopes)
 
 
 def _tenant(claims: Mapping[str, Any], spec: OidcProvider) -> str:

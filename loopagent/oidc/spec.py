@@ -16,6 +16,8 @@ from loopagent.core.spec import Spec
 Word = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,29}$")]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 Claim = Annotated[str, Field(min_length=1, max_length=200)]
+Role = Annotated[str, Field(pattern=r"^role:[A-Za-z0-9._-]{1,60}$")]
+"""What somebody is, for the approvers that actions name; it opens nothing by itself."""
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 """Ways to sign that need a private key; `none` and those with a shared secret are none of them."""
 SECRET_ENV: Final = "LOOPAGENT_OIDC_SECRET"  # noqa: S105 - a name
@@ -48,8 +50,10 @@ class OidcProvider(Spec):
     """Where the name that people read is looked for."""
     scopes_claim: Claim = "roles"
     """The claim that says what somebody may do: a list, or words with blanks between them."""
-    roles: dict[str, tuple[Scope, ...]] = Field(default_factory=dict[str, tuple[Scope, ...]])
-    """What each value of that claim allows; without any, the values have to be names of scopes."""
+    roles: dict[str, tuple[Scope | Role, ...]] = Field(
+        default_factory=dict[str, tuple[Scope | Role, ...]]
+    )
+    """What each value of that claim allows, and what it makes somebody, as `role:NAME`; without any they are scopes."""
     default_scopes: tuple[Scope, ...] = ()
     """What everybody may do who can sign in there."""
     operator_roles: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from loopagent import Agent, App
 from loopagent.access import AccessSettings
 from loopagent.callers import COOKIE
 from loopagent.http import create_api
+from loopagent.keys import caller_of, shown_id
 from loopagent.oidc.flow import Flow
 from loopagent.oidc.spec import OidcSettings
 from tests.fakes import oidc as fake
@@ -339,6 +340,30 @@ async def test_roles_say_what_somebody_may_do(server: OidcServer) -> None:
             "t",
             ("Ann Bee", ("runs",)),
         )
+
+
+async def test_roles_say_who_may_approve(server: OidcServer) -> None:
+    place = {
+        "tenantClaim": None,
+        "userClaim": "email",
+        "roles": {"treasurer": ["requests.answer", "role:finance"], "visitor": ["role:guest"]},
+    }
+    server.change = {"roles": ["treasurer"], "email": "ann@example.com"}
+    async with site(server, place=place) as (app, client):
+        await signed_in(client)
+        [row] = await app.keys.sessions()
+        assert row.person is not None
+        ann = caller_of(row.person, row.tenant)
+        assert ann.scopes == {"requests.answer", "role:finance"}
+        assert ann.approves(["role:finance"])
+        assert ann.approves(["ann@example.com"])
+        assert not ann.approves(["role:legal", "bob@example.com", "scope:admin"])
+        await app.keys.end_session(shown_id(row))
+        server.change = {"roles": ["visitor"], "email": "ann@example.com"}
+        client.cookies.clear()
+        turned = await signed_in(client)
+        assert "allows something" in turned.text  # a role opens nothing by itself
+        assert await app.keys.sessions() == []
 
 
 async def test_a_session_ends_by_time_and_with_its_provider(server: OidcServer) -> None:
