@@ -117,6 +117,7 @@ async def test_every_route_that_takes_a_user_keeps_the_others_out() -> None:
             "conversation_id": "c1",
             "run_id": other.id,
             "handle": artifact.artifact_id,
+            "before": artifact.artifact_id,
         }
         api = create_api(app, manage=False)
         transport = httpx2.ASGITransport(app=api)
