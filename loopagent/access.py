@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from secrets import token_hex
@@ -43,6 +44,8 @@ class AccessSettings(Spec):
     """How many it may make at once."""
     stream_check_seconds: float = Field(default=10.0, gt=0, le=300)
     """How long after a key or session ends the streams that it opened end, at the latest."""
+    exclusive_claims: bool = False
+    """Whether a request that somebody has claimed may be answered by that person alone; else others are only warned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,13 @@ class Caller:
         if kind == "role":
             return approver in self.scopes
         return approver in {self.name, self.user} - {""}
+
+    @property
+    def person(self) -> str:
+        """Under which name a store keeps what this caller wants for himself: a user's, a key's, or the operator's."""
+        if self.user:
+            return json.dumps(["user", self.tenant, self.user])
+        return json.dumps(["key", self.key_id] if self.key_id else ["operator"])
 
     @property
     def is_operator(self) -> bool:

@@ -62,6 +62,9 @@ _READING: Final = f"""
 {V1}/requests
 {V1}/audit
 {V1}/requests/{{request}}
+{V1}/inbox
+{V1}/inbox/snoozed
+{V1}/inbox/views
 {V1}/triggers
 {V1}/triggers/{{trigger}}
 {V1}/triggers/{{trigger}}/deliveries
@@ -125,7 +128,19 @@ POST /notifications/{{notice}}
 _ANSWERING: Final = f"""
 POST {V1}/requests/{{request}}/answer
 DELETE {V1}/runs/{{run}}/approvals/{{approval}}
+POST {V1}/requests/{{request}}/claim
+POST {V1}/requests/{{request}}/release
+POST {V1}/requests/{{request}}/assign
+POST {V1}/requests/{{request}}/snooze
+DELETE {V1}/requests/{{request}}/snooze
+POST {V1}/requests/approve
+PUT {V1}/inbox/views/{{name}}
+DELETE {V1}/inbox/views/{{name}}
 POST /requests/{{request}}
+POST /requests/{{request}}/desk
+GET /approve
+POST /approve
+POST /views
 POST /preview
 """
 _BUILDING: Final = f"""

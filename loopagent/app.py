@@ -13,6 +13,7 @@ from loopagent.attachments import Attachment, checked_attachments
 from loopagent.clients import ToolAnswer, answer_call, with_client_tools
 from loopagent.conversations import OnBusy
 from loopagent.core.client_tool_spec import ClientToolSpec
+from loopagent.core.effects import AskHuman
 from loopagent.core.events import CancelRequested, Delivery, Event, MessagePosted
 from loopagent.core.origin import Origin
 from loopagent.core.plan_state import Mode
@@ -21,6 +22,7 @@ from loopagent.core.text import clean_text
 from loopagent.errors import RequestError
 from loopagent.hooks import with_hooks
 from loopagent.hosting import Hosting
+from loopagent.inbox import check_holder
 from loopagent.intake import (
     answer_of,
     check_open,
@@ -149,6 +151,7 @@ class App(Hosting):
         remember: Literal["", "run", "session"] = "",
         by: str = "client",
         who: Caller = OPERATOR,
+        unless_held: bool = False,
     ) -> RunView:
         """Answer a request; the first answer wins.
 
@@ -164,20 +167,22 @@ class App(Hosting):
                 conversation, the `session`; as far as the request offers it.
             by: Who answers.
             who: The same, as far as it matters who may; a request that names approvers is for them alone.
+            unless_held: Refuse it where somebody else takes care of the request, see `Inbox.claim`.
 
         Raises:
-            RequestError: `unknown_request` (404), `not_an_approver` (403), `already_resolved` or `stale` (409),
-                `gone` (410), `invalid_answer` (422).
+            RequestError: `unknown_request` (404), `not_an_approver` (403), `already_resolved`, `stale` or `claimed`
+                (409), `gone` (410), `invalid_answer` (422).
         """
-        stored = await self.store.request(request)
-        if stored is None:
-            raise RequestError("unknown_request", f"There is no request {request!r}.", status=404)
+        stored = await self.inbox.row(request)
         given = answer_of(decision, values or {}, edited, feedback, by=by, remember=remember)
 
         def decide(state: RunState) -> list[Event]:
+            ask = state.pending.get(request.removeprefix(f"{stored.run_id}:"))
+            if unless_held and isinstance(ask, AskHuman):
+                check_holder(ask, by, "only that person may answer it")
             return [settled(state, stored, given, (revision, content_hash), self._clock(), who=who)]
 
-        await self.engine.deliver(stored.run_id, decide)
+        await self.inbox.deliver(stored, decide)
         return await self.get(stored.run_id)
 
     async def answer_call(self, run_id: str, call_id: str, answer: ToolAnswer) -> RunView:

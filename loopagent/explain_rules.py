@@ -309,6 +309,8 @@ RULES: Final[dict[str, Rule]] = {
     "approval.forgotten": Rule(
         "D2", lambda d: f"{d['action']} is asked about again", lambda d: d["by"]
     ),
+    "request.claimed": Rule(NONE, lambda d: f"{d['holder']} takes care of it", lambda d: d["by"]),
+    "request.released": Rule(NONE, lambda _: "nobody takes care of it", lambda d: d["by"]),
     "payload.changed": Rule(
         NONE,
         lambda _: "the payload changes",

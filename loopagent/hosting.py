@@ -21,6 +21,7 @@ from loopagent.core.state import RunState
 from loopagent.egress import EgressSettings
 from loopagent.granting import Granting
 from loopagent.hooks import Hook
+from loopagent.inbox import Inbox
 from loopagent.intake import (
     DEFAULT_MODEL_VARIABLE,
 )
@@ -114,6 +115,7 @@ class Hosting(Controlling, Granting):
     """Whether it is being stopped."""
     start: Callable[..., Awaitable[RunView]]
     cancel: Callable[..., Awaitable[RunView]]
+    answer: Callable[..., Awaitable[RunView]]
 
     def _make_engine(self, *, work: bool, claim: bool, most: int | None) -> Engine:
         engine = Engine(
@@ -264,6 +266,11 @@ class Hosting(Controlling, Granting):
     def keys(self) -> Keys:
         """The API keys of callers, and their sessions."""
         return Keys(self.store, self._clock)
+
+    @property
+    def inbox(self) -> Inbox:
+        """What people do with requests beside deciding them."""
+        return Inbox(self.store, self.engine, self._clock, self.answer)
 
     def now(self) -> float:
         """Seconds since the epoch, by the app's clock."""

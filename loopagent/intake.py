@@ -290,9 +290,11 @@ def not_open(stored: RequestRow) -> RequestError:
         )
     if stored.status == "expired":
         return RequestError("gone", "The request has expired.", status=410)
-    said = (stored.resolution or {}).get("decision", "answered")
+    done = stored.resolution or {}
+    said, by = done.get("decision", "answered"), done.get("by")
+    who = f" by {by}" if by else ""
     return RequestError(
-        "already_resolved", f"The request was answered already: {said}.", status=409
+        "already_resolved", f"The request was answered already: {said}{who}.", status=409
     )
 
 

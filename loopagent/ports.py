@@ -19,6 +19,7 @@ from loopagent.core.facts import Fact
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, RunState
 from loopagent.core.values import value_object
+from loopagent.desk_port import DeskStore
 from loopagent.dispatch_port import DispatchStore
 from loopagent.durability_port import Durability
 from loopagent.key_port import KeyStore
@@ -198,6 +199,9 @@ class RequestRow:
     resolution: dict[str, Any] | None = None
     tenant: str = ""
     """That of its run."""
+    holder: str = ""
+    """Who takes care of it, or did when it was closed; empty for nobody."""
+    held_at: float | None = None
 
 
 @value_object(frozen=True, slots=True)
@@ -246,6 +250,7 @@ class RememberedAnswer:
 class Store(
     ArtifactStore,
     ConversationStore,
+    DeskStore,
     DispatchStore,
     Durability,
     KeyStore,
@@ -334,10 +339,11 @@ class Store(
         status: str | None = "open",
         run_id: str | None = None,
         tenant: str | None = None,
+        newest: bool = False,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RequestRow], str | None]:
-        """A page of requests to people, oldest first, and the cursor of the next page."""
+        """A page of requests to people, oldest or `newest` first, and the cursor of the next page."""
         ...
 
     async def decided(
@@ -354,8 +360,8 @@ class Store(
         """The tenant that a run belongs to, without loading it; None when there is no such run."""
         ...
 
-    async def open_requests(self) -> int:
-        """How many requests wait for people."""
+    async def open_requests(self, tenant: str | None = None) -> int:
+        """How many requests wait for people, of all tenants or of one."""
         ...
 
     async def put_artifact(self, run_id: str, artifact: StoredArtifact) -> None:

@@ -140,10 +140,16 @@ class Reading:
         status: str | None = "open",
         run_id: str | None = None,
         tenant: str | None = None,
+        newest: bool = False,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RequestRow], str | None]:
-        """A page of requests to people, oldest first, and the next cursor."""
+        """A page of requests to people, oldest or `newest` first, and the next cursor."""
         return await self.store.requests(
-            status=status, run_id=run_id, tenant=tenant, cursor=cursor, limit=limit
+            status=status,
+            run_id=run_id,
+            tenant=tenant,
+            newest=newest,
+            cursor=cursor,
+            limit=limit,
         )

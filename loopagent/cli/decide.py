@@ -124,7 +124,8 @@ def _how(row: RequestRow) -> str:
     if row.status != "open":
         said = row.resolution or {}
         return f"{said.get('decision', '')} {said.get('feedback', '')}".strip() or "closed"
-    return "may be decided: " + ", ".join(row.body["decisions"])
+    held = f"; {row.holder.removeprefix('human:')} takes care of it" if row.holder else ""
+    return "may be decided: " + ", ".join(row.body["decisions"]) + held
 
 
 @requests.command("approve")

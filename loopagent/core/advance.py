@@ -21,6 +21,7 @@ from loopagent.core import (
     ending,
     family,
     forking,
+    holding,
     hooks,
     inline,
     plans,
@@ -60,6 +61,7 @@ from loopagent.core.events import (
     ModeChanged,
     PauseRequested,
     Reported,
+    RequestHeld,
     ResumeRequested,
     Settled,
     Started,
@@ -368,6 +370,7 @@ ABSORB: dict[type[Any], Callable[[Tx, Any], None]] = {
     LimitsRaised: _limits_raised,
     Forked: _forked,
     ApprovalRevoked: _approval_revoked,
+    RequestHeld: holding.held,
 }
 SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
     CallModel: _model_settled,

@@ -182,6 +182,8 @@ class AskHuman:
     content_hash: str = ""
     revision: int = 1
     expires_at: float = 0.0
+    holder: str = ""
+    """Who takes care of it, for others to see; empty for nobody."""
     kind: Literal["ask_human"] = "ask_human"
 
 
@@ -199,6 +201,8 @@ class CallClientTool:
     timeout_ms: int
     description: str = ""
     due: float = 0.0
+    holder: str = ""
+    """As for `AskHuman`."""
     kind: Literal["call_client_tool"] = "call_client_tool"
 
 

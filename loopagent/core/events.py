@@ -136,6 +136,17 @@ class LimitsRaised:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestHeld:
+    """Somebody takes care of an open request from now on; an empty `holder` is nobody."""
+
+    effect_id: str
+    holder: str
+    at: float
+    by: str = "client"
+    kind: Literal["request_held"] = "request_held"
+
+
+@dataclass(frozen=True, slots=True)
 class Forked:
     """What happened so far happened to another run, up to the beginning of `turn`; this run goes its own way now."""
 
@@ -186,6 +197,7 @@ Event: TypeAlias = (
     | Forked
     | FilesGiven
     | ApprovalRevoked
+    | RequestHeld
 )
 
 

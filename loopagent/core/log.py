@@ -24,6 +24,7 @@ from loopagent.core.events import (
     ModeChanged,
     PauseRequested,
     Reported,
+    RequestHeld,
     ResumeRequested,
     Settled,
     Started,
@@ -143,6 +144,7 @@ _EVENT_TYPES: dict[str, type[Any]] = {
     "limits_raised": LimitsRaised,
     "forked": Forked,
     "approval_revoked": ApprovalRevoked,
+    "request_held": RequestHeld,
 }
 
 _NAMES: dict[type[Any], tuple[str, ...]] = {

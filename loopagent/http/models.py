@@ -273,6 +273,9 @@ class RequestDetail(View):
     preview: dict[str, JsonValue] | None = None
     """Of one request, the HTTP request that would be sent, with names in place of secrets; or why there is none, as
     `error`."""
+    holder: str = ""
+    """Who takes care of it, or did when it was closed; empty for nobody."""
+    held_at: float | None = None
 
 
 class RequestPage(View):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 
 from loopagent.access import Caller
 from loopagent.errors import RequestError
@@ -14,13 +14,15 @@ from loopagent.http.problems import responses
 from loopagent.http.routes_runs import Host, Key, run_detail
 from loopagent.ports import RequestRow
 from loopagent.request_view import may_answer, preview_of
+from loopagent.web.shared import access_of
 
 
 RequestId = Annotated[str, Path(max_length=300, description="Id of a request.")]
 router = APIRouter(tags=["requests"])
 
 
-def _detail(row: RequestRow, who: Caller) -> RequestDetail:
+def detail(row: RequestRow, who: Caller) -> RequestDetail:
+    """A request as a caller sees it."""
     return RequestDetail(**listed(row), may_answer=may_answer(row, who))
 
 
@@ -31,15 +33,21 @@ async def list_requests(
     *,
     status: Annotated[Literal["open", "resolved", "cancelled", "expired", "all"], Query()] = "open",
     run_id: Annotated[str | None, Query(alias="runId", max_length=200)] = None,
+    newest: Annotated[bool, Query(description="Newest first.")] = False,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> RequestPage:
-    """List requests, oldest first."""
+    """List requests, oldest first unless asked otherwise."""
     wanted = None if status == "all" else status
     rows, following = await app.requests(
-        status=wanted, run_id=run_id, tenant=who.tenant, cursor=cursor, limit=limit
+        status=wanted,
+        run_id=run_id,
+        tenant=who.tenant,
+        newest=newest,
+        cursor=cursor,
+        limit=limit,
     )
-    return RequestPage(requests=[_detail(one, who) for one in rows], next_cursor=following)
+    return RequestPage(requests=[detail(one, who) for one in rows], next_cursor=following)
 
 
 @router.get("/requests/{request_id}", responses=responses(401, 404, 422, 503))
@@ -48,7 +56,7 @@ async def show_request(app: Host, who: Who, request_id: RequestId) -> RequestDet
     found = await app.store.request(request_id)
     if found is None:
         raise RequestError("unknown_request", f"There is no request {request_id!r}.", status=404)
-    shown = _detail(found, who)
+    shown = detail(found, who)
     return shown.model_copy(update={"preview": await preview_of(app, found)})
 
 
@@ -57,7 +65,13 @@ async def show_request(app: Host, who: Who, request_id: RequestId) -> RequestDet
     responses=responses(400, 401, 403, 404, 409, 410, 413, 422, 503),
 )
 async def answer_request(
-    app: Host, who: Who, request_id: RequestId, body: Decision, key: Key = None
+    app: Host,
+    who: Who,
+    request: Request,
+    request_id: RequestId,
+    body: Decision,
+    *,
+    key: Key = None,
 ) -> RunDetail:
     """Decide or answer; the first answer wins, a later one gets 409 with what was decided."""
     del key  # honoured before the route, for every POST
@@ -72,5 +86,6 @@ async def answer_request(
         remember=body.remember or "",
         by=who.by,
         who=who,
+        unless_held=access_of(request).settings.exclusive_claims,
     )
     return run_detail(view)

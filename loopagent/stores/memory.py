@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.state import Message
 from loopagent.durability_port import Durability
-from loopagent.ports import LogEntry, RequestRow, RunRow, Snapshot
+from loopagent.ports import LogEntry, RunRow, Snapshot
 from loopagent.stores import records
 from loopagent.stores.memory_answers import MemoryAnswers
 from loopagent.stores.memory_artifacts import MemoryArtifacts, check_contents
 from loopagent.stores.memory_conversations import MemoryConversations
+from loopagent.stores.memory_desk import MemoryDesk
 from loopagent.stores.memory_dispatch import MemoryDispatch
 from loopagent.stores.memory_keys import MemoryKeys
 from loopagent.stores.memory_library import MemoryLibrary
@@ -56,22 +57,15 @@ class _Run:
     leased_until: float = 0.0
 
 
-@dataclass(slots=True)
-class _Request:
-    """A request to a person. `key` grows with time."""
-
-    key: int
-    row: RequestRow
-
-
 class MemoryStore(
     MemoryArtifacts,
     MemoryDispatch,
     MemoryKeys,
     MemoryLibrary,
     MemoryNotes,
-    MemoryNotices,
+    MemoryDesk,
     MemoryRequests,
+    MemoryNotices,
     MemoryTriggers,
     MemoryAnswers,
     Durability,
@@ -86,7 +80,6 @@ class MemoryStore(
         super().__init__()
         self._keep_answers_seconds = keep_answers_seconds
         self._runs: dict[str, _Run] = {}
-        self._requests: dict[str, _Request] = {}
         self._last_key = 0
         self._talks = MemoryConversations()
 
@@ -148,20 +141,8 @@ class MemoryStore(
         self._announce(commit)
         self._know_artifacts(commit)
         for change in changes:
-            self._change_request(run, change, commit.at)
+            self._change_request(change, run.state, commit.at)
         return first_seq
-
-    def _change_request(self, run: _Run, change: records.RequestChange, at: float) -> None:
-        known = self._requests.get(change.request_id)
-        if change.status == "open":
-            state = run.state
-            row = records.opened(change, state, at)
-            key = known.key if known else self._next_key()
-            self._requests[change.request_id] = _Request(key, row)
-        elif known is not None:
-            known.row = replace(
-                known.row, status=change.status, resolved_at=at, resolution=change.data
-            )
 
     async def load(self, run_id: str) -> Snapshot | None:
         """The run as last committed; see `Store.load`."""
@@ -206,9 +187,7 @@ class MemoryStore(
         """Remove an ended run and its children; see `Store.delete`."""
         ids = {one.state.id for one in self._ended_tree(run_id)}
         self._runs = {key: one for key, one in self._runs.items() if key not in ids}
-        self._requests = {
-            key: one for key, one in self._requests.items() if one.row.run_id not in ids
-        }
+        self._forget_requests(ids)
         self._talks.forget_runs(ids)
         self._unannounce(ids)
         self._forget_artifacts(ids)
@@ -317,19 +296,10 @@ class MemoryStore(
         run = self._runs.get(run_id)
         return [_row(one) for one in self._runs.values() if run in (one, one.root)]
 
-    async def request(self, request_id: str) -> RequestRow | None:
-        """One request; see `Store.request`."""
-        found = self._requests.get(request_id)
-        return None if found is None else found.row
-
     async def tenant_of(self, run_id: str) -> str | None:
         """Whose a run is; see `Store.tenant_of`."""
         run = self._runs.get(run_id)
         return None if run is None else run.state.tenant
-
-    async def open_requests(self) -> int:
-        """How many requests wait; see `Store.open_requests`."""
-        return sum(one.row.status == "open" for one in self._requests.values())
 
     def _leases(self) -> dict[str, _Run]:
         return self._runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from loopagent.ports import Commit, LogEntry, StoredArtifact
 
 RequestStatus = Literal["open", "resolved", "cancelled", "expired"]
+Change = RequestStatus | Literal["held"]
+"""What happens to a request: it is opened, closed in one of three ways, or somebody takes care of it or no more."""
 
 TITLE_CHARS = 200
 """How much of the task a list of runs shows."""
@@ -34,12 +36,14 @@ MAX_PAGE = 1000
 """Entries on one page of a list, whatever the caller asks for."""
 KEEP_ANSWERS_SECONDS = 86_400.0
 """How long answers under idempotency keys are kept, unless a store is told otherwise."""
-_REQUEST_STATUS: dict[str, RequestStatus] = {
+_REQUEST_STATUS: dict[str, Change] = {
     "request.created": "open",
     "request.resolved": "resolved",
     "request.cancelled": "cancelled",
     "request.expired": "expired",
     "client_tool.requested": "open",
+    "request.claimed": "held",
+    "request.released": "held",
 }
 _ABOUT_REQUESTS = ("request.", "client_tool.")
 _CALL_STATUS: dict[str, RequestStatus] = {
@@ -52,11 +56,16 @@ _CALL_STATUS: dict[str, RequestStatus] = {
 
 @dataclass(frozen=True, slots=True)
 class RequestChange:
-    """A request to a person, or to a client, was opened or closed by a fact."""
+    """A request to a person, or to a client, was opened or closed by a fact, or has another holder."""
 
     request_id: str
-    status: RequestStatus
+    status: Change
     data: dict[str, Any]
+
+    @property
+    def holder(self) -> str:
+        """Who takes care of it from now on; empty for nobody."""
+        return str(self.data.get("holder", ""))
 
 
 def one_after_the_other(commits: tuple[Commit, ...]) -> tuple[Commit, ...]:
@@ -95,7 +104,14 @@ def opened(change: RequestChange, state: RunState, at: float) -> RequestRow:
     )
 
 
-def _status(fact: Fact) -> RequestStatus | None:
+def changed(row: RequestRow, change: RequestChange, at: float) -> RequestRow:
+    """The row of a request that was opened before."""
+    if change.status == "held":
+        return replace(row, holder=change.holder, held_at=at if change.holder else None)
+    return replace(row, status=change.status, resolved_at=at, resolution=change.data)
+
+
+def _status(fact: Fact) -> Change | None:
     if fact.type == "client_tool.completed":
         return _CALL_STATUS.get(str(fact.data["status"]))
     return _REQUEST_STATUS.get(fact.type)

@@ -27,6 +27,7 @@ from loopagent.testing import (
     artifact_checks,
     audit_checks,
     conversation_checks,
+    desk_checks,
     dispatch_checks,
     fork_checks,
     key_checks,
@@ -160,6 +161,8 @@ async def check_request_pages(store: Store) -> None:
     for size in (1, 2, 5, 100):
         same(await _all_requests(store, size, status=None), every, "all requests")
         same(await _all_requests(store, size), still_open, "open requests")
+        back = await _all_requests(store, size, status=None, newest=True)
+        same(back, every[::-1], "all requests, newest first")
     same(await _all_requests(store, 1, run_id="run-1", status=None), every[::2], "one run's")
     same(await _all_requests(store, 1, run_id="nobody"), [], "an unknown run's")
 
@@ -337,6 +340,7 @@ CHECKS: list[Check] = [
         vars(conversation_checks),
         globals(),
         vars(dispatch_checks),
+        vars(desk_checks),
         vars(key_checks),
         vars(library_checks),
         vars(note_checks),

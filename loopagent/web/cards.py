@@ -10,8 +10,10 @@ from loopagent.access import OPERATOR, Caller
 from loopagent.core.lineage import ARROW
 from loopagent.ports import RequestRow
 from loopagent.request_view import approvers_of, shown_params
+from loopagent.web.client_call import form_of
 from loopagent.web.posts import Fields
 from loopagent.web.questions import Question, questions_of
+from loopagent.web.render import person
 
 
 RISK_OF_EFFECTS = {"read": "low", "write": "medium", "external": "high", "irreversible": "highest"}
@@ -63,7 +65,7 @@ class Card:
     @property
     def open(self) -> bool:
         """Whether it can be answered, by whoever looks at it."""
-        return self.row.status == "open" and self.kind != "client_tool" and self.may_answer
+        return self.row.status == "open" and self.may_answer
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -85,6 +87,11 @@ class Card:
         ]
 
     @property
+    def holder(self) -> str:
+        """Who takes care of it, as people call that person; empty for nobody."""
+        return person(self.row.holder) if self.row.holder != "human" else "the operator"
+
+    @property
     def kind_label(self) -> str:
         """Its kind in words."""
         return KINDS.get(self.kind, self.kind)
@@ -97,7 +104,7 @@ class Card:
     @property
     def editable(self) -> bool:
         """Whether the parameters of the call may be changed."""
-        return self.kind in {"approval", "limit"} and bool(self.subject.get("schema"))
+        return self.kind == "approval" and bool(self.subject.get("schema"))
 
 
 def card_of(
@@ -121,7 +128,16 @@ def card_of(
     """
     body = row.body
     form: Mapping[str, Any] | None = body.get("form")
-    typed = {"use_edited": "", "edited": "", "feedback": "", "remember": ""}
+    if body.get("kind") == "client_tool":
+        form = form_of(body.get("resultSchema"))
+    typed = {
+        "use_edited": "",
+        "edited": "",
+        "feedback": "",
+        "amount": "",
+        "result": "",
+        "remember": "",
+    }
     typed |= {name: values[-1] for name, values in (sent or {}).items()}
     return Card(
         row=row,

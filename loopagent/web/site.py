@@ -16,6 +16,7 @@ from loopagent.web import (
     routes_artifacts,
     routes_audit,
     routes_control,
+    routes_desk,
     routes_inbox,
     routes_keys,
     routes_memory,
@@ -47,6 +48,7 @@ def add_pages(api: FastAPI, app: App) -> None:
     for one in (
         router,
         routes_inbox.router,
+        routes_desk.router,
         routes_runs.router,
         routes_artifacts.router,
         routes_control.router,

@@ -44,6 +44,11 @@ BODIES: dict[str, Any] = {
     "/api/v1/runs/{}/limits": {"maxTurns": 99},
     "/api/v1/runs/{}/client-tools/{}": {"success": True, "result": 1},
     "/api/v1/requests/{}/answer": {"decision": "approve"},
+    "/api/v1/requests/{}/claim": {"takeOver": True},
+    "/api/v1/requests/{}/release": {"takeOver": True},
+    "/api/v1/requests/{}/assign": {"to": "me", "takeOver": True},
+    "/api/v1/requests/{}/snooze": {"until": 9e9},
+    "/api/v1/inbox/views/{}": {"query": "holder=mine"},
     "/api/v1/triggers/{}/fire": {},
     "/api/v1/memory/{}": {"note": "Mine now."},
     "/api/v1/actions/{}": {"text": "Mine now."},
@@ -94,6 +99,9 @@ class Site:
         body: Any = BODIES.get(plain)
         if plain == "/api/v1/artifacts":
             body = {"runId": self.ids["run_id"], "attachments": [{"name": "a.txt", "data": "aGk="}]}
+        if plain == "/api/v1/requests/approve":
+            shown = {"revision": 1, "contentHash": "x"}
+            body = {"requests": [{"requestId": self.ids["request_id"], **shown}]}
         form = (
             "do=delete&decision=approve&text=x&name=x&scope=runs&tenant=acme"
             if not plain.startswith("/api")
@@ -206,7 +214,8 @@ async def test_what_is_another_tenant_s_is_not_there(site: Site, key: str) -> No
             continue
         named = "{" in path and any(one in path for one in MINE)
         given = method == "POST" and path.endswith("/artifacts")
-        if named or given or path in {"/compare", "/api/v1/notifications"}:
+        own = {"/compare", "/api/v1/notifications", "/api/v1/requests/approve"}
+        if named or given or path in own:
             # The notes' page says on itself that there is none.
             assert answer.status_code == 404, (method, path, answer.text[:300])
     assert (await site.app.get(site.ids["run_id"])).seq == seq, "nothing happened to the run"

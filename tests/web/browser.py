@@ -10,7 +10,14 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 
 FLAGS = [
@@ -37,6 +44,7 @@ def launched() -> Iterator[Browser]:
         if os.environ.get("CI"):
             pytest.fail(missing)
         pytest.skip(missing)
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         try:
@@ -78,13 +86,12 @@ def watched(browser: Browser, base_url: str, **options: Any) -> Iterator[Watched
         context.close()
 
 
-def violations(page: Page) -> list[str]:
-    """What axe finds on the page as it is, one line each."""
-    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
-    page.evaluate(axe)
-    found = page.evaluate(
-        "(rules) => axe.run(document, {runOnly: {type: 'tag', values: rules}})", RULES
-    )
+def violations(page: Page, only: list[str] | None = None) -> list[str]:
+    """What axe finds on the page as it is, one line each; by these rules alone, if any are named."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
+    wanted = {"type": "rule", "values": only} if only else {"type": "tag", "values": RULES}
+    found = page.evaluate("(wanted) => axe.run(document, {runOnly: wanted})", wanted)
     return [
         f"{one['id']}: {one['help']}: {[node['html'][:200] for node in one['nodes']]}"
         for one in found["violations"]

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import httpx2
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.web.asking import asked, ended
 from tests.web.browser import PHONE, watched
-
-
-Json = dict[str, Any]
-
-
-def asked(client: httpx2.Client, agent: str) -> Json:
-    """The request of a new run that waits."""
-    body = {"agent": agent, "message": "Go."}
-    run = client.post("/runs", params={"wait": 20}, json=body).json()
-    found: Json = client.get(f"/requests/{run['requests'][0]['requestId']}").json()
-    return found
-
-
-def ended(client: httpx2.Client, request: Json) -> Json:
-    """The run of a request once it has ended or waits again."""
-    run: Json = client.get(f"/runs/{request['runId']}", params={"wait": 20}).json()
-    return run
 
 
 def test_an_action_is_approved_with_the_keyboard_alone(
@@ -99,6 +82,9 @@ def test_a_plan_is_sent_back_edited_and_approved(
         seen.check()
         page.get_by_role("button", name="Approve").click()
         expect(page.get_by_text("Approved by")).to_be_visible()
+        page.get_by_text("Edited before it was approved").click()
+        expect(page.locator(".resolved .diff .add").last).to_have_text("+1. Mail **Bob** twice.")
+        expect(page.get_by_text("Revisions:")).to_contain_text("1 resolved 2 resolved")
     run = ended(client, request)
     assert (run["plan"]["text"], run["plan"]["edited"]) == ("1. Mail **Bob** twice.", True)
 
@@ -138,11 +124,14 @@ def test_a_limit_is_raised_in_its_card(browser: Browser, client: httpx2.Client, 
         page.goto("/?kind=limit")
         page.get_by_role("link", name="Raise maxTurns?").first.click()
         seen.check()
-        page.get_by_text("Allow another amount").click()
-        page.get_by_label("JSON").fill('{"maxTurns": 1}')
-        page.get_by_role("button", name="Raise it and go on").click()
-        expect(page.get_by_role("alert")).to_be_visible()
-        page.get_by_label("JSON").fill('{"maxTurns": 5}')
+        expect(page.get_by_text("2, 1 more")).to_be_visible()
+        amount = page.get_by_label("Allow in all, turns")
+        for wrong in ("many", "1"):
+            amount.fill(wrong)
+            page.get_by_role("button", name="Raise it and go on").click()
+            expect(page.get_by_role("alert")).to_be_visible()
+            expect(amount).to_have_value(wrong)
+        amount.fill("5")
         page.get_by_role("button", name="Raise it and go on").click()
         expect(page.get_by_text("Approved by")).to_be_visible()
     run = client.get(f"/runs/{run['id']}", params={"wait": 20}).json()

@@ -26,9 +26,7 @@ def test_a_run_is_started_watched_and_decided_from_the_page(browser: Browser, si
     with watched(browser, site) as seen:
         page = seen.page
         page.goto("/agents")
-        seen.check()
         page.get_by_role("link", name="mailer").click()
-        seen.check()
         page.get_by_label("Task").fill("Mail Ann.")
         page.get_by_text("Payload to start with").click()
         page.get_by_label("JSON; empty takes the agent's own").fill("{")

@@ -506,6 +506,17 @@ export interface RequestCancelled {
   reason: string;
 }
 
+/** Somebody takes care of a request, or was given it; it ends with the request. */
+export interface RequestClaimed {
+  requestId: string;
+  /** Who takes care of it from now on. */
+  holder: string;
+  /** Who said so: the holder, or whoever gave it to them. */
+  by: string;
+  /** Who had it before. */
+  was?: string;
+}
+
 /** Somebody is asked to decide or answer; `primary`, `secondary`: the buttons, `{decision, label}`. */
 export interface RequestCreated {
   requestId: string;
@@ -530,6 +541,14 @@ export interface RequestExpired {
   requestId: string;
   /** What follows: `reject`, `fail`, or for a question of a server `cancel`. */
   then?: string;
+}
+
+/** Nobody takes care of a request any more, and it is still open. */
+export interface RequestReleased {
+  requestId: string;
+  by: string;
+  /** Who had it. */
+  was: string;
 }
 
 /** A request was answered. */
@@ -784,8 +803,10 @@ export interface EventData {
   "reply.snapshot": ReplySnapshot;
   "reply.truncated": ReplyTruncated;
   "request.cancelled": RequestCancelled;
+  "request.claimed": RequestClaimed;
   "request.created": RequestCreated;
   "request.expired": RequestExpired;
+  "request.released": RequestReleased;
   "request.resolved": RequestResolved;
   "run.cancelled": RunCancelled;
   "run.completed": RunCompleted;

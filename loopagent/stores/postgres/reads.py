@@ -239,22 +239,32 @@ async def tenant_of(db: Db, run_id: str) -> str | None:
 
 REQUEST = """
 SELECT request.key, request.id, run.id AS run_id, run.agent, request.status, request.created_at,
-       request.body, request.resolved_at, request.resolution, run.tenant
+       request.body, request.resolved_at, request.resolution, run.tenant, request.holder,
+       request.held_at
 FROM request JOIN run ON run.key = request.run
 """
 
 
 async def requests(
-    db: Db, status: str | None, of: Mapping[str, str | None], behind: int | None, size: int
+    db: Db,
+    status: str | None,
+    of: Mapping[str, str | None],
+    behind: int | None,
+    size: int,
+    *,
+    newest: bool,
 ) -> tuple[list[RequestRow], str | None]:
-    """A page of requests to people, oldest first; `of` are the values of their runs' columns."""
+    """A page of requests to people, oldest or newest first; `of` are the values of their runs' columns."""
     # Named outright where it can be, because a partial index does not serve a placeholder.
     fixed = ("request.status = 'open'",) if status == "open" else ()
     other = None if status == "open" else status
     named = {f"run.{name} = @": one for name, one in of.items()}
-    wanted = {"request.status = @": other, **named, "request.key > @": behind}
+    after, order = ("<", "DESC") if newest else (">", "ASC")
+    wanted = {"request.status = @": other, **named, f"request.key {after} @": behind}
     conditions, values = where(wanted, *fixed)
-    found = await db.fetch(f"{REQUEST} {conditions} ORDER BY request.key LIMIT {size + 1}", *values)
+    found = await db.fetch(
+        f"{REQUEST} {conditions} ORDER BY request.key {order} LIMIT {size + 1}", *values
+    )
     return [request_row(one) for one in found[:size]], records.next_cursor(
         "requests", found, size, itemgetter("key")
     )
@@ -266,9 +276,11 @@ async def request(db: Db, request_id: str) -> RequestRow | None:
     return None if found is None else request_row(found)
 
 
-async def open_requests(db: Db) -> int:
-    """How many requests are open; reads the index alone."""
-    return int(await db.fetchval("SELECT count(*) FROM request WHERE status = 'open'"))
+async def open_requests(db: Db, tenant: str | None) -> int:
+    """How many requests are open; of all tenants it reads the index alone."""
+    joined = "" if tenant is None else "JOIN run ON run.key = request.run"
+    conditions, values = where({"run.tenant = @": tenant}, "request.status = 'open'")
+    return int(await db.fetchval(f"SELECT count(*) FROM request {joined} {conditions}", *values))
 
 
 def request_row(found: Any) -> RequestRow:
@@ -284,6 +296,8 @@ def request_row(found: Any) -> RequestRow:
         resolved_at=found["resolved_at"],
         resolution=_json(resolution) if resolution else None,
         tenant=found["tenant"],
+        holder=found["holder"],
+        held_at=found["held_at"],
     )
 
 

@@ -11,6 +11,7 @@ from loopagent.stores.postgres.address import Address, parse
 from loopagent.stores.postgres.artifacts import PostgresArtifacts
 from loopagent.stores.postgres.audit import PostgresAudit
 from loopagent.stores.postgres.connections import Connections
+from loopagent.stores.postgres.desk import PostgresDesk
 from loopagent.stores.postgres.dispatch_methods import PostgresDispatch
 from loopagent.stores.postgres.keys import PostgresKeys
 from loopagent.stores.postgres.library import PostgresLibrary
@@ -41,6 +42,7 @@ class PostgresStore(
     PostgresDispatch,
     PostgresConversations,
     PostgresRetention,
+    PostgresDesk,
     PostgresKeys,
     PostgresLibrary,
     PostgresNotes,
@@ -175,13 +177,16 @@ class PostgresStore(
         status: str | None = "open",
         run_id: str | None = None,
         tenant: str | None = None,
+        newest: bool = False,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RequestRow], str | None]:
-        """A page of requests to people, oldest first; see `Store.requests`."""
+        """A page of requests to people; see `Store.requests`."""
         behind, size = records.decode_cursor("requests", cursor), records.page_size(limit)
         of = {"id": run_id, "tenant": tenant}
-        return await self._run(lambda db, _: reads.requests(db, status, of, behind, size))
+        return await self._run(
+            lambda db, _: reads.requests(db, status, of, behind, size, newest=newest)
+        )
 
     async def request(self, request_id: str) -> RequestRow | None:
         """One request; see `Store.request`."""
@@ -191,9 +196,9 @@ class PostgresStore(
         """Whose a run is; see `Store.tenant_of`."""
         return await self._find(None, lambda db, _: reads.tenant_of(db, run_id))
 
-    async def open_requests(self) -> int:
+    async def open_requests(self, tenant: str | None = None) -> int:
         """How many requests wait; see `Store.open_requests`."""
-        return await self._run(lambda db, _: reads.open_requests(db))
+        return await self._run(lambda db, _: reads.open_requests(db, tenant))
 
     # ------------------------------------------------------------------ artifacts and answers
 

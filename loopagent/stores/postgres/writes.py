@@ -139,11 +139,14 @@ def _spill(made: Statement, row: Row) -> None:
 
 
 def _change_requests(made: Statement, row: Row) -> None:
-    """Open and close requests; one that is opened and closed by the same commit is written once."""
+    """Open, close and hold requests; one that is opened and closed by the same commit is written once."""
     opened: dict[str, records.RequestChange] = {}
     closed: dict[str, records.RequestChange] = {}
+    held: dict[str, records.RequestChange] = {}
     for one in row.requests:
-        if one.status == "open":
+        if one.status == "held":
+            held[one.request_id] = one
+        elif one.status == "open":
             opened[one.request_id] = one
             closed.pop(one.request_id, None)
         else:
@@ -151,9 +154,9 @@ def _change_requests(made: Statement, row: Row) -> None:
     at = made.value(row.commit.at, "double precision")
     if opened:
         _open(made, opened, closed, at)
-    rest = [one for name, one in closed.items() if name not in opened]
+    rest = [name for name in {**closed, **held} if name not in opened]
     if rest:
-        _close(made, rest, at)
+        _change(made, [(name, closed.get(name), held.get(name)) for name in rest], at)
 
 
 def _open(
@@ -179,22 +182,39 @@ def _open(
           AS new (id, body, status, resolution, number)
         ORDER BY new.number
         ON CONFLICT (id) DO UPDATE SET status = excluded.status, created_at = excluded.created_at,
-          body = excluded.body, resolved_at = excluded.resolved_at, resolution = excluded.resolution
+          body = excluded.body, resolved_at = excluded.resolved_at, resolution = excluded.resolution,
+          holder = '', held_at = NULL
         """,
     )
 
 
-def _close(made: Statement, closed: Sequence[records.RequestChange], at: str) -> None:
+def _change(
+    made: Statement,
+    changes: Sequence[tuple[str, records.RequestChange | None, records.RequestChange | None]],
+    at: str,
+) -> None:
+    """Write how requests end and who takes care of them; in one part, as no statement may change a row twice.
+
+    Args:
+        made: The statement.
+        changes: Ids, each with how the request ends and who takes care of it from now on, if that is said.
+        at: When.
+    """
     columns = [
-        made.value([one.request_id for one in closed], "text[]"),
-        made.value([one.status for one in closed], "text[]"),
-        made.value([_data(one) for one in closed], "text[]"),
+        made.value([name for name, _, _ in changes], "text[]"),
+        made.value([end and end.status for _, end, _ in changes], "text[]"),
+        made.value([end and _data(end) for _, end, _ in changes], "text[]"),
+        made.value([None if held is None else held.holder for *_, held in changes], "text[]"),
     ]
     made.add(
-        "closed",
+        "changed",
         f"""
-        UPDATE request SET status = new.status, resolved_at = {at}, resolution = new.resolution
-        FROM place, unnest({", ".join(columns)}) AS new (id, status, resolution)
+        UPDATE request SET status = coalesce(new.status, request.status),
+          resolved_at = CASE WHEN new.status IS NULL THEN request.resolved_at ELSE {at} END,
+          resolution = coalesce(new.resolution, request.resolution),
+          holder = coalesce(new.holder, request.holder),
+          held_at = CASE WHEN new.holder IS NULL THEN request.held_at WHEN new.holder <> '' THEN {at} END
+        FROM place, unnest({", ".join(columns)}) AS new (id, status, resolution, holder)
         WHERE request.id = new.id
         """,
     )

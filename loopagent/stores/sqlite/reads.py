@@ -275,7 +275,8 @@ def tenant_of(connection: sqlite3.Connection, run_id: str) -> str | None:
 
 REQUEST = """
 SELECT request.key, request.id, run.id, run.agent, request.status, request.created_at,
-       request.body, request.resolved_at, request.resolution, run.tenant
+       request.body, request.resolved_at, request.resolution, run.tenant, request.holder,
+       request.held_at
 FROM request JOIN run ON run.key = request.run
 """
 
@@ -286,16 +287,19 @@ def requests(
     of: Mapping[str, str | None],
     behind: int | None,
     size: int,
+    *,
+    newest: bool,
 ) -> tuple[list[RequestRow], str | None]:
-    """A page of requests to people, oldest first; `of` are the values of their runs' columns."""
+    """A page of requests to people, oldest or newest first; `of` are the values of their runs' columns."""
     # Named outright where it can be, because a partial index does not serve a placeholder.
     fixed = ("request.status = 'open'",) if status == "open" else ()
     other = None if status == "open" else status
     named = {f"run.{name} = ?": one for name, one in of.items()}
-    wanted = {"request.status = ?": other, **named, "request.key > ?": behind}
+    after, order = ("<", "DESC") if newest else (">", "ASC")
+    wanted = {"request.status = ?": other, **named, f"request.key {after} ?": behind}
     conditions, values = where(wanted, *fixed)
     found = connection.execute(
-        f"{REQUEST} {conditions} ORDER BY request.key LIMIT ?", (*values, size + 1)
+        f"{REQUEST} {conditions} ORDER BY request.key {order} LIMIT ?", (*values, size + 1)
     ).fetchall()
     return [request_row(one) for one in found[:size]], records.next_cursor("requests", found, size)
 
@@ -308,7 +312,8 @@ def request(connection: sqlite3.Connection, request_id: str) -> RequestRow | Non
 
 def request_row(row: tuple[Any, ...]) -> RequestRow:
     """A request from the columns of `REQUEST`."""
-    _, request_id, run_id, agent, status, created_at, body, resolved_at, resolution, tenant = row
+    _, request_id, run_id, agent, status, created_at, *rest = row
+    body, resolved_at, resolution, tenant, holder, held_at = rest
     return RequestRow(
         id=request_id,
         run_id=run_id,
@@ -319,6 +324,8 @@ def request_row(row: tuple[Any, ...]) -> RequestRow:
         resolved_at=resolved_at,
         resolution=_json(resolution) if resolution else None,
         tenant=tenant,
+        holder=holder,
+        held_at=held_at,
     )
 
 
@@ -328,9 +335,14 @@ def _json(text: str | None) -> dict[str, Any]:
     return found
 
 
-def open_requests(connection: sqlite3.Connection) -> int:
-    """How many requests are open; reads the index alone."""
-    (count,) = connection.execute("SELECT count(*) FROM request WHERE status = 'open'").fetchone()
+_COUNT = "SELECT count(*) FROM request"
+
+
+def open_requests(connection: sqlite3.Connection, tenant: str | None) -> int:
+    """How many requests are open; of all tenants it reads the index alone."""
+    joined = "" if tenant is None else "JOIN run ON run.key = request.run"
+    conditions, values = where({"run.tenant = ?": tenant}, "request.status = 'open'")
+    (count,) = connection.execute(f"{_COUNT} {joined} {conditions}", values).fetchone()
     return int(count)
 
 

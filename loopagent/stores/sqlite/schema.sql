@@ -90,7 +90,9 @@ CREATE TABLE request (
   created_at REAL NOT NULL,
   resolved_at REAL,
   body TEXT NOT NULL,
-  resolution TEXT
+  resolution TEXT,
+  holder TEXT NOT NULL DEFAULT '',
+  held_at REAL
 );
 CREATE INDEX request_run ON request (run);
 CREATE INDEX request_open ON request (status) WHERE status = 'open';

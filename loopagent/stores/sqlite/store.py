@@ -12,6 +12,7 @@ from loopagent.stores import records, written
 from loopagent.stores.sqlite import conversations, reads, removal, writes
 from loopagent.stores.sqlite.artifacts import SqliteArtifacts
 from loopagent.stores.sqlite.audit import SqliteAudit
+from loopagent.stores.sqlite.desk import SqliteDesk
 from loopagent.stores.sqlite.dispatch_methods import SqliteDispatch
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
 from loopagent.stores.sqlite.keys import SqliteKeys
@@ -49,6 +50,7 @@ MAX_HOLD_SECONDS = 1.0
 class SqliteStore(
     SqliteArtifacts,
     SqliteAudit,
+    SqliteDesk,
     SqliteDispatch,
     SqliteKeys,
     SqliteLibrary,
@@ -215,13 +217,16 @@ class SqliteStore(
         status: str | None = "open",
         run_id: str | None = None,
         tenant: str | None = None,
+        newest: bool = False,
         cursor: str | None = None,
         limit: int = 50,
     ) -> tuple[list[RequestRow], str | None]:
-        """A page of requests to people, oldest first; see `Store.requests`."""
+        """A page of requests to people; see `Store.requests`."""
         behind, size = records.decode_cursor("requests", cursor), records.page_size(limit)
         of = {"id": run_id, "tenant": tenant}
-        return await self._readers.run(lambda db: reads.requests(db, status, of, behind, size))
+        return await self._readers.run(
+            lambda db: reads.requests(db, status, of, behind, size, newest=newest)
+        )
 
     async def request(self, request_id: str) -> RequestRow | None:
         """One request; see `Store.request`."""
@@ -231,9 +236,9 @@ class SqliteStore(
         """Whose a run is; see `Store.tenant_of`."""
         return await self._readers.run(lambda db: reads.tenant_of(db, run_id))
 
-    async def open_requests(self) -> int:
+    async def open_requests(self, tenant: str | None = None) -> int:
         """How many requests wait; see `Store.open_requests`."""
-        return await self._readers.run(reads.open_requests)
+        return await self._readers.run(lambda db: reads.open_requests(db, tenant))
 
     # ------------------------------------------------------------------ conversations
 

@@ -182,9 +182,14 @@ def _change_request(
             """
             INSERT INTO request (id, run, status, created_at, body) VALUES (?, ?, 'open', ?, ?)
             ON CONFLICT (id) DO UPDATE SET status = 'open', created_at = excluded.created_at,
-              body = excluded.body, resolved_at = NULL, resolution = NULL
+              body = excluded.body, resolved_at = NULL, resolution = NULL, holder = '', held_at = NULL
             """,
             (change.request_id, run, at, data),
+        )
+    elif change.status == "held":
+        connection.execute(
+            "UPDATE request SET holder = ?, held_at = ? WHERE id = ?",
+            (change.holder, at if change.holder else None, change.request_id),
         )
     else:
         connection.execute(

@@ -42,6 +42,11 @@ const useDrafts = () => {
 const guardDecision = (event) => {
   const button = event.submitter;
   if (!button) return;
+  if (!navigator.onLine) {
+    event.preventDefault();
+    announce("You are offline; nothing was sent.");
+    return;
+  }
   if (button.dataset.sure && !confirm(button.dataset.sure)) { event.preventDefault(); return; }
   const needed = button.dataset.needs && document.getElementById(button.dataset.needs);
   if (needed && !needed.value.trim()) {
@@ -83,7 +88,9 @@ const keys = {
   },
 };
 const press = (event) => {
+  if (event.key === "Escape" && typing(event.target) && !event.defaultPrevented) event.target.blur();
   if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+  if (document.querySelector("dialog[open]")) return;
   const goes = before === "g" && places[event.key];
   const again = before === event.key;
   before = event.key;
@@ -93,11 +100,38 @@ const press = (event) => {
   if (again) before = "";
 };
 
+// ---- without a connection nothing is sent, and what was typed stays
+const connected = () => {
+  document.getElementById("offline").hidden = navigator.onLine;
+  if (navigator.onLine) announce("");
+};
+window.addEventListener("offline", connected);
+window.addEventListener("online", connected);
+
 // ---- the title says how much is open, also after the list was fetched anew
 const title = () => {
   const count = Number(document.querySelector("[data-count]")?.dataset.count ?? -1);
   if (count >= 0) document.title = `${count ? `(${count}) ` : ""}Inbox · loopagent`;
 };
+
+// ---- a card that was left for a while is looked at anew
+document.addEventListener("visibilitychange", () => {
+  const standing = document.getElementById("standing");
+  if (standing && !document.hidden) htmx.trigger(standing, "refresh");
+});
+
+// ---- how much waits, on every page and also in a tab that is not looked at
+const badge = async () => {
+  const place = document.getElementById("badge");
+  if (!place || document.querySelector("[data-count]")) return;
+  const answer = await fetch("/api/v1/inbox").catch(() => null);
+  if (!answer?.ok) return;
+  const { open } = await answer.json();
+  place.textContent = open;
+  place.hidden = !open;
+  document.title = `${open ? `(${open}) ` : ""}${document.title.replace(/^\(\d+\) /, "")}`;
+};
+setInterval(badge, 30_000);
 
 // ---- a run as it goes on: text as it is written, and the page anew when something was decided
 const QUIET = new Set(["reply.delta", "reply.snapshot", "action.progress", "loop.progress", "run.idle"]);
@@ -162,6 +196,10 @@ const listen = () => {
     else if (source.readyState === EventSource.CLOSED && document.getElementById("run").dataset.state !== "idle") { open(); refresh(); }
   });
   window.addEventListener("pagehide", () => source.close());
+  window.addEventListener("online", () => {
+    if (source.readyState === EventSource.CLOSED) open();
+    refresh();
+  });
 };
 
 document.addEventListener("keydown", press);
@@ -187,11 +225,14 @@ document.addEventListener("input", (event) => {
 document.addEventListener("htmx:after:swap", () => { localTimes(); title(); useFollow(); });
 window.addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sending]")) delete form.dataset.sending;
+  for (const button of document.querySelectorAll("[aria-busy]")) button.removeAttribute("aria-busy");
 });
 
 const help = document.getElementById("help-open");
 help.hidden = false;
 help.addEventListener("click", keys["?"]);
+connected();
+badge();
 localTimes();
 useDrafts();
 useFollow();

@@ -97,7 +97,9 @@ CREATE TABLE request (
   created_at double precision NOT NULL,
   resolved_at double precision,
   body text NOT NULL,
-  resolution text
+  resolution text,
+  holder text NOT NULL DEFAULT '',
+  held_at double precision
 );
 CREATE INDEX request_run ON request (run);
 CREATE INDEX request_open ON request (key) WHERE status = 'open';
@@ -275,3 +277,13 @@ CREATE TABLE library_change (
   body text NOT NULL
 );
 CREATE INDEX library_change_name ON library_change (tenant, name);
+
+-- What single people put off and like to look at. `until` is when a thing is over, or null.
+CREATE TABLE desk (
+  owner text NOT NULL,
+  kind text NOT NULL,
+  name text NOT NULL,
+  until double precision,
+  body text NOT NULL,
+  PRIMARY KEY (owner, kind, name)
+);
