@@ -356,6 +356,7 @@ def test_a_turn_can_be_read(client: httpx2.Client) -> None:
     assert turn["turn"] == 1
     assert turn["reply"] == "accepted"
     assert turn["prompt"]["exact"] is True
-    assert turn["prompt"]["messages"][0] == {"role": "user", "text": "Go."}
+    task = {"role": "user", "text": "Go.", "kind": "task", "number": 1, "turn": 0}
+    assert turn["prompt"]["messages"][0] == task
     assert client.get(f"/runs/{run['id']}/turns/99").status_code == 404
     assert client.get("/runs/run_nobody/turns/1").json()["code"] == "unknown_run"
