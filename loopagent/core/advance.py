@@ -80,11 +80,11 @@ from loopagent.core.transition import Transition
 from loopagent.core.tx import Tx
 
 
-def advance(state: RunState, *events: Event) -> Transition:
+def advance(before: RunState, *events: Event) -> Transition:
     """Take what happened and say what follows.
 
     Args:
-        state: The run as last committed; it is not changed.
+        before: The run as last committed; it is not changed.
         events: What happened since, in order. Unknown or already settled effects and anything that comes after
             the end of the run mean nothing.
 
@@ -92,18 +92,20 @@ def advance(state: RunState, *events: Event) -> Transition:
         The transition; `changed` is False when nothing is to be committed. Never raises for what models, people
         or actions get wrong: an exception here is a bug.
     """
-    tx = Tx(state)
+    tx = Tx(before)
+    state = tx.state
     for event in events:
-        if tx.state.ended and not family.counts_after_end(event):
+        if state.ended and not family.counts_after_end(event):
             continue
         ABSORB[type(event)](tx, event)
     if not tx.touched:
-        return Transition(state, changed=False)
-    if not tx.state.ended:
-        publish_resumed(tx)
-        if tx.state.paused is None:
+        return Transition(before, changed=False)
+    if not state.ended:
+        if state.shown_asks:
+            publish_resumed(tx)
+        if state.paused is None:
             carry_on(tx)
-    if not tx.state.ended:
+    if not state.ended:
         family.note_question(tx)
         publish_state(tx)
     return tx.done()

@@ -10,6 +10,8 @@ from pydantic_core import to_json
 
 Json: TypeAlias = dict[str, Any]
 """A JSON object."""
+_SHARED: Final = frozenset({dict, list})
+"""Types of JSON values that somebody else could change."""
 _COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -26,9 +28,13 @@ def compact_json(value: Any) -> str:
 def copied(value: Any) -> Any:
     """A JSON value of one's own: no change of one reaches the other."""
     if type(value) is dict:
-        return {key: copied(one) for key, one in value.items()}
+        made = value.copy()
+        for key, one in value.items():
+            if type(one) in _SHARED:
+                made[key] = copied(one)
+        return made
     if type(value) is list:
-        return [copied(one) for one in value]
+        return [copied(one) if type(one) in _SHARED else one for one in value]
     return value
 
 

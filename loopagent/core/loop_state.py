@@ -122,9 +122,9 @@ def publish_state(tx: Tx) -> None:
 
 
 def publish_resumed(tx: Tx) -> None:
-    """Tell that waiting is over, before what follows from the answer."""
+    """Tell of a run that was shown waiting that this is over, if so, before what follows from the answer."""
     state = tx.state
-    if state.shown_asks and not state.waiting and not state.ended:
+    if not state.waiting:
         by = tx.facts[-1].decided_by if tx.facts else "human"  # whoever settled what was waited for
         tx.fact(RunResumed(), by)
         state.shown, state.shown_asks = "running", ()

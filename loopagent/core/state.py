@@ -354,11 +354,19 @@ class RunState:
     @property
     def due(self) -> float | None:
         """When somebody has to do something for the run, in seconds since the epoch: 0 is at once, None never."""
-        inside = [one for one in self.pending.values() if not is_outside(one)]
-        if self.ended or self.resting:
+        if self.ended or self.paused is not None:
             return None
-        timers = [one.due for one in inside if isinstance(one, SetTimer)]
-        return min(timers) if timers and len(timers) == len(inside) else 0.0
+        timers: list[float] = []
+        for one in self.pending.values():
+            if type(one) in WORK:
+                return 0.0
+            if isinstance(one, SetTimer):
+                timers.append(one.due)
+            elif not is_outside(one):
+                return 0.0
+        if timers:
+            return min(timers)
+        return None if self.pending else 0.0
 
     @property
     def calling(self) -> CallModel | None:

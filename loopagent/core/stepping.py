@@ -48,15 +48,16 @@ def carry_on(tx: Tx) -> None:
 
     The one rule of the loop: the next planner call is issued only when no step is open and nothing is pending.
     """
-    while not (tx.state.ended or tx.state.farewell):
-        step = tx.state.step
+    state = tx.state
+    while state.status == "running" and state.farewell is None:
+        step = state.step
         if step is not None:
             if not _resume(tx, step):
                 return
-        elif tx.state.pending:
+        elif state.pending:
             return
-        elif tx.state.claim is not None:
-            claims.claim(tx, tx.state.claim)
+        elif state.claim is not None:
+            claims.claim(tx, state.claim)
         else:
             _next_turn(tx)
 

@@ -37,7 +37,10 @@ def note(tx: Tx, calls: Sequence[MadeCall], text: str) -> None:
         calls: The calls that brought them, all of the step.
         text: The message.
     """
-    state, view = tx.state, tx.state.view
+    state, view, size = tx.state, tx.state.view, size_of(text)
+    long = size >= state.spec.context.stub_bytes
+    if not (long or view.latest or view.outdated):
+        return  # too short to give way to anything, and nothing is there that could give way to it
     keys = _keys(tx, calls)
     if not keys:
         return
@@ -49,8 +52,7 @@ def note(tx: Tx, calls: Sequence[MadeCall], text: str) -> None:
             continue
         left = tuple(key for key in one.keys if key not in good)
         (live if left else outdated).append(replace(one, keys=left))
-    size = size_of(text)
-    if all(_reads(tx, one) for one in calls) and size >= state.spec.context.stub_bytes:
+    if long and all(_reads(tx, one) for one in calls):
         live.append(Latest(state.messages, size, tuple(keys)))
     state.view = replace(view, latest=tuple(live[-MAX_TRACKED:]), outdated=tuple(outdated))
     _rewrite(tx)
