@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from loopagent.core.described import Described
-from loopagent.core.told import Table, Told, json_of
+from loopagent.core.told import Table
 from loopagent.core.values import value_object
 
 
@@ -68,7 +68,7 @@ class FactData(Described, BaseModel):
     )
     fact: ClassVar[str] = ""
     ephemeral: ClassVar[bool] = False
-    _table: ClassVar[Table] = ()
+    table: ClassVar[Table] = ()
     """Each field, its wire key, and its value when it is left out, in order."""
 
     @classmethod
@@ -76,7 +76,7 @@ class FactData(Described, BaseModel):
         """Register the class under its public name."""
         super().__pydantic_init_subclass__(**kwargs)
         FACT_TYPES[cls.fact] = cls
-        cls._table = tuple(
+        cls.table = tuple(
             (
                 name,
                 to_camel(name),
@@ -84,18 +84,6 @@ class FactData(Described, BaseModel):
             )
             for name, one in cls.model_fields.items()
         )
-
-    @classmethod
-    def of(cls, **fields: Any) -> Told:
-        """What the constructor makes of values that have the very types of their fields, as the JSON of the event.
-
-        For the events of every turn; nothing is checked.
-        """
-        return Told(cls.fact, json_of(cls._table, fields))
-
-    def body(self) -> dict[str, Any]:
-        """The JSON of the event: `model_dump(by_alias=True, exclude_none=True)` in half the time."""
-        return json_of(self._table, self.__dict__)
 
 
 class RunCreated(FactData):

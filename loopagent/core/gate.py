@@ -263,14 +263,13 @@ def _run(tx: Tx, call: RunAction) -> bool:
     state.calls = {**state.calls, call.action: state.calls.get(call.action, 0) + 1}
     left_ms = limits.timeout_ms(state, call.timeout_ms) or call.timeout_ms
     tx.issue(call if left_ms == call.timeout_ms else replace(call, timeout_ms=left_ms))
-    key = key_of(call.id)
-    started = ActionStarted.of(
-        call_id=call.id,
-        action=call.action,
-        params=call.params,
-        skill=supplied_by(state, call.action),
-    )
-    tx.fact(started, "model", key=key)
+    started = {
+        "call_id": call.id,
+        "action": call.action,
+        "params": call.params,
+        "skill": supplied_by(state, call.action),
+    }
+    tx.tell(ActionStarted, started, "model", key=key_of(call.id))
     return False
 
 
@@ -323,19 +322,20 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
         return
     outcome, stop = hooks.around(tx, call, settled)
     error = outcome.error
-    fact = ActionCompleted.of(
-        call_id=call.id,
-        action=call.action,
-        ok=outcome.ok,
-        result=_told(call, outcome, state.spec.limits.max_result_chars),
-        error=error.public() if error else None,
-        duration_ms=float(outcome.duration_ms),
-        attempts=outcome.attempts,
-        skill=supplied_by(state, call.action),
-        started_early_ms=outcome.early_ms or None,
-    )
-    count_model_calls(tx, outcome, key)
-    tx.fact(fact, key=key)
+    completed = {
+        "call_id": call.id,
+        "action": call.action,
+        "ok": outcome.ok,
+        "result": _told(call, outcome, state.spec.limits.max_result_chars),
+        "error": error.public() if error else None,
+        "duration_ms": float(outcome.duration_ms),
+        "attempts": outcome.attempts,
+        "skill": supplied_by(state, call.action),
+        "started_early_ms": outcome.early_ms or None,
+    }
+    if outcome.model_calls:
+        count_model_calls(tx, outcome, key)
+    tx.tell(ActionCompleted, completed, key=key)
     tx.result(key, outcome)
     if outcome.ok:
         state.succeeded = {**state.succeeded, call.action: state.succeeded.get(call.action, 0) + 1}

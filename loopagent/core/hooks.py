@@ -85,7 +85,7 @@ def asked(tx: Tx, call: Call) -> Call | str | None:
 def used(tx: Tx, call: Call) -> None:
     """Forget what was said before a call that is made now."""
     step = tx.state.step
-    if step is not None and key_of(call.id) in step.hooked:
+    if step is not None and step.hooked and key_of(call.id) in step.hooked:
         left = {key: said for key, said in step.hooked.items() if key != key_of(call.id)}
         tx.state.step = changed(step, hooked=left)
 

@@ -48,6 +48,9 @@ _MAX_INT_BITS = 13_000
 """Python reads and writes numbers of up to 4,300 digits; this is a little less."""
 _MAX_GROWTH = 12
 """JSON text is at most this many times as long as what is counted while converting."""
+_SHORT = 4_000
+_SHORT_BYTES = _SHORT * _MAX_GROWTH
+"""A text of fewer characters cannot be too large where so many bytes are allowed."""
 _REMEDY = "return text, numbers, lists, dicts, dataclasses or pydantic models"
 
 
@@ -97,7 +100,10 @@ def to_jsonable(
         NotJsonError: It has none, see above; the error says where.
         TooLargeError: It is larger than `max_bytes`.
     """
-    walk = _Walk(max_depth, math.inf if max_bytes is None else max_bytes, text)
+    most = math.inf if max_bytes is None else max_bytes
+    if type(value) is str and len(value) < _SHORT and most >= _SHORT_BYTES:
+        return text(value)
+    walk = _Walk(max_depth, most, text)
     form = walk.convert(value)
     if max_bytes is not None and walk.size * _MAX_GROWTH > max_bytes:
         size = len(json.dumps(form, ensure_ascii=False, separators=(",", ":")).encode())

@@ -54,12 +54,14 @@ class Outcomes(Mapping[str, Outcome]):
         Raises:
             KeyError: It is not known.
         """
-        self._own()
+        if self._size != len(self._keys):
+            self._own()
         return self._entries[key]
 
     def __contains__(self, key: object) -> bool:
         """Whether the end of this effect is known."""
-        self._own()
+        if self._size != len(self._keys):
+            self._own()
         return key in self._entries
 
     def __iter__(self) -> Iterator[str]:
@@ -76,9 +78,8 @@ class Outcomes(Mapping[str, Outcome]):
 
     def _own(self) -> None:
         """An old version that is still looked at gets entries of its own."""
-        if self._size != len(self._keys):
-            self._keys = self._keys[: self._size]
-            self._entries = {key: self._entries[key] for key in self._keys}
+        self._keys = self._keys[: self._size]
+        self._entries = {key: self._entries[key] for key in self._keys}
 
     @classmethod
     def __get_pydantic_core_schema__(

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from loopagent.core.tx import Tx
 
 
-TURN_STARTED = TurnStarted()
 CLAIM_NOT_TAKEN = (
     "taskComplete was not taken with this step. Look at its results, then claim completion again."
 )
@@ -151,7 +150,7 @@ def _next_turn(tx: Tx) -> None:
     state = tx.state
     state.turn += 1
     state.turn_open = True
-    tx.fact(TURN_STARTED)
+    tx.tell(TurnStarted, {})
     tx.issue(CallModel(f"{state.turn}:model", limits.timeout_ms(state, None)))
 
 

@@ -1,4 +1,4 @@
-"""An event of every turn as JSON, made without a model of it: that takes a third of the time."""
+"""The `data` of an event as JSON, made without a model of it: that takes a third of the time."""
 
 from __future__ import annotations
 
@@ -6,25 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from loopagent.core.json_values import copied
-from loopagent.core.values import value_object
 
 
 Table: TypeAlias = tuple[tuple[str, str, Any], ...]
 """Each field of a model, its wire key, and its value when it is left out, in order."""
 _SHARED: Final = frozenset({dict, list})
 """Types of JSON values that somebody else could change."""
-
-
-@value_object(frozen=True, slots=True)
-class Told:
-    """The `data` of a public event: its type, and its JSON."""
-
-    fact: str
-    json: dict[str, Any]
-
-    def body(self) -> dict[str, Any]:
-        """The JSON of the event."""
-        return self.json
 
 
 def json_of(table: Table, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -249,14 +249,14 @@ def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str
     reply = reading.reply
     tx.say("assistant", "reply", text)
     kind = reading.step_type if reading.outcome == "step" else reading.outcome
-    received = ReplyReceived.of(
-        raw=text,
-        type=str(kind),
-        message=reply.get("message"),
-        warnings=staged.warnings,
-        usage=spent,
-    )
-    tx.fact(received, "model")
+    received = {
+        "raw": text,
+        "type": str(kind),
+        "message": reply.get("message"),
+        "warnings": staged.warnings,
+        "usage": spent,
+    }
+    tx.tell(ReplyReceived, received, "model")
     tx.count(refusals_in_a_row=0, truncations=0)
     if staged.payload is not None:
         commit_payload(tx, staged.payload)

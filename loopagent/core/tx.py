@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from loopagent.core.context import SHRINK, size_of, with_fresh
 from loopagent.core.effects import CancelEffect, StartRun
@@ -12,23 +11,19 @@ from loopagent.core.facts import DecidedBy, Fact, FactData, TurnEnded
 from loopagent.core.lineage import child_id
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import Message, MessageKind, RunState
-from loopagent.core.told import Told
+from loopagent.core.told import json_of
 from loopagent.core.transition import Transition
 from loopagent.core.values import changed
 
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from loopagent.core.effects import Effect
     from loopagent.core.outcome import Outcome
 
 SPILL_RESULTS = 16
 """As many results of an open step as its snapshot carries; more are stored apart, once."""
-
-
-@cache
-def _turn_ended(outcome: str) -> TurnEnded:
-    """The event for each of the few words there are."""
-    return TurnEnded(outcome=outcome)
 
 
 class Tx:
@@ -56,13 +51,29 @@ class Tx:
         state.clock = self.at = at
         self.touched = True
 
-    def fact(
-        self, data: FactData | Told, by: DecidedBy = "engine", *, key: str | None = None
-    ) -> None:
+    def fact(self, data: FactData, by: DecidedBy = "engine", *, key: str | None = None) -> None:
         """Tell the world; `key` says where in the turn."""
+        self.tell(type(data), data.__dict__, by, key=key)
+
+    def tell(
+        self,
+        kind: type[FactData],
+        fields: Mapping[str, Any],
+        by: DecidedBy = "engine",
+        *,
+        key: str | None = None,
+    ) -> None:
+        """Tell the world of an event without making a model of it, as of those of every turn; nothing is checked.
+
+        Args:
+            kind: Model of its data.
+            fields: Values of the very types of its fields; what is left out has its default.
+            by: Who decided it.
+            key: Where in the turn.
+        """
         turn = self.state.turn or None
         path = None if key is None else f"turn/{turn}/{key.replace('.', '/')}"
-        self.facts.append(Fact(data.fact, by, data.body(), turn, path))
+        self.facts.append(Fact(kind.fact, by, json_of(kind.table, fields), turn, path))
 
     def say(self, role: Literal["user", "assistant"], kind: MessageKind, text: str) -> None:
         """Append a message to the transcript."""
@@ -125,7 +136,7 @@ class Tx:
         """Close the open turn, if there is one."""
         if self.state.turn_open:
             self.state.turn_open = False
-            self.fact(_turn_ended(outcome))
+            self.tell(TurnEnded, {"outcome": outcome})
 
     def done(self) -> Transition:
         """The finished transition."""

@@ -134,8 +134,10 @@ class ReplyStream:
         """
         self._over = True
         self._arrived.clear()
+        if not self._shown or self._live.state.ended:
+            return
         kinds = {one.type for one in facts}
-        if self._shown and COUNTS not in kinds and not self._live.state.ended:
+        if COUNTS not in kinds:
             why = [reason for kind, reason in REASONS.items() if kind in kinds]
             self._retract(why[0] if why else "interrupted")
 

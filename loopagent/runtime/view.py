@@ -65,20 +65,16 @@ class ChatView:
 
     def fingerprint(self, system: str, last: ChatMessage) -> dict[str, Any]:
         """SHA-256 and size of a prompt, in bytes of its text: system, these messages, and one more."""
+        told: list[tuple[str, str]] = [
+            (one.role, one.text) for one in self.chat[max(0, self._hashed - 1) :]
+        ]
         if not self._hashed:
-            self._feed("system", system)
-        for one in self.chat[self._hashed - 1 :]:
-            self._feed(one.role, one.text)
+            told.insert(0, ("system", system))
+        self._size += _feed(self._hash, told)
+        self._hashed += len(told)
         whole = self._hash.copy()
-        body = _body(last.text)
-        whole.update(_piece(last.role, body))
-        return {"sha256": whole.hexdigest(), "bytes": self._size + len(body)}
-
-    def _feed(self, role: str, text: str) -> None:
-        body = _body(text)
-        self._hash.update(_piece(role, body))
-        self._hashed += 1
-        self._size += len(body)
+        size = self._size + _feed(whole, [(last.role, last.text)])
+        return {"sha256": whole.hexdigest(), "bytes": size}
 
     def _forget_hash(self) -> None:
         self._hash, self._hashed, self._size = hashlib.sha256(), 0, 0
@@ -139,11 +135,11 @@ def _same(one: View, other: View) -> bool:
     )
 
 
-def _body(text: str) -> bytes:
-    """A text as bytes; as many as `size_of` says."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _piece(role: str, body: bytes) -> bytes:
-    """A message as bytes that no other message has."""
-    return b"%s %d\n%s\n" % (role.encode(), len(body), body)
+def _feed(digest: hashlib._Hash, told: list[tuple[str, str]]) -> int:
+    """Add messages, each as bytes that no other has; gives their size, which is what `size_of` says of their texts."""
+    size = 0
+    for role, text in told:
+        body = text.encode("utf-8", "surrogatepass")
+        size += len(body)
+        digest.update(b"%s %d\n%s\n" % (role.encode(), len(body), body))
+    return size

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loopagent.core.effects import CallModel, Effect, RunAction, StartRun
+from loopagent.core.effects import WORK, CallModel, Effect, RunAction, StartRun
 from loopagent.logs import log
 from loopagent.runtime.ends import broken, event_of, log_end, log_start
 
@@ -97,12 +97,12 @@ class Workers:
             return None
         live.ready[effect.id] = event_of(effect.id, outcome, self._clock())
         try:
-            await self._flush(live, effect.id)
+            await self._flush(live, effect.id, worker)
         finally:  # also when it was cancelled meanwhile
             following = live.following.pop(worker, None)
         return following
 
-    async def _flush(self, live: Live, effect_id: str) -> None:
+    async def _flush(self, live: Live, effect_id: str, worker: asyncio.Task[None]) -> None:
         """Deliver what is ready, unless another worker has done so meanwhile."""
         if len(live.tasks) > 1:
             await asyncio.sleep(0)  # whatever ends in the same moment is committed with it
@@ -120,5 +120,7 @@ class Workers:
             finally:
                 live.spare = []
             self._leases.went_well(live.run_id)
+            if type(live.following.get(worker)) in WORK:
+                return  # it goes on with that, so the run does not rest
             self._engine.runs.rest(live)
         self._engine.runs.forget_if_resting(live)
