@@ -56,10 +56,8 @@ class Log:
 
     def __init__(self) -> None:
         self._logger = logging.getLogger(NAME)
-
-    def hears(self, level: int) -> bool:
-        """Whether anybody wants events of this level (of the standard library); saves making fields for nobody."""
-        return self._logger.isEnabledFor(level)
+        self.hears = self._logger.isEnabledFor
+        """Whether anybody wants events of a level (of the standard library); saves making fields for nobody."""
 
     def debug(self, event: str, **fields: object) -> None:
         """Something that only matters to whoever looks for a fault."""

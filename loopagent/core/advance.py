@@ -106,7 +106,8 @@ def advance(before: RunState, *events: Event) -> Transition:
         if state.paused is None:
             carry_on(tx)
     if not state.ended:
-        family.note_question(tx)
+        if state.asks_parent:
+            family.note_question(tx)
         publish_state(tx)
     return tx.done()
 
@@ -174,7 +175,7 @@ def _settled(tx: Tx, event: Settled) -> None:
         return
     tx.clock(event.at)
     tx.drop(effect.id)
-    if not inline.settled(tx, effect, event.outcome):
+    if not (tx.state.inline and inline.settled(tx, effect, event.outcome)):
         SETTLE[type(effect)](tx, effect, event.outcome)
 
 

@@ -29,9 +29,9 @@ def counts_after_end(event: Event) -> bool:
 
 
 def note_question(tx: Tx) -> None:
-    """Owe the parent a question, where questions go to it and nothing but a question is open."""
+    """Owe the parent, where questions go to it, a question if nothing else is open."""
     state = tx.state
-    if not (state.asks_parent and state.parent_id and state.waiting):
+    if not (state.parent_id and state.waiting):
         return
     asks = [one for one in state.asks if not is_foreign(one)]
     if len(asks) != len(state.asks):

@@ -69,7 +69,8 @@ def _resume(tx: Tx, step: StepInProgress) -> bool:
     if isinstance(move, Done):
         _finish(tx, step, move)
         return True
-    _tell(tx, move.facts)
+    if move.facts:
+        _tell(tx, move.facts)
     return issue(tx, move.effects)
 
 
@@ -92,7 +93,8 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
         _say(tx, kind, text)
     for text in done.notices:
         tx.notice(text)
-    hooks.hand_over(tx, step.notes)
+    if step.notes:
+        hooks.hand_over(tx, step.notes)
     if step.claimed:
         tx.notice(CLAIM_NOT_TAKEN)
     _count_mistake(tx, [one for _, one in step.results.since(0)], done)
@@ -138,16 +140,16 @@ def _count_mistake(tx: Tx, outcomes: list[Outcome], done: Done) -> None:
 
 def _next_turn(tx: Tx) -> None:
     """Open the next turn, unless a guard or a limit stands in the way."""
+    state = tx.state
     if _stuck(tx):
         return
-    reached = limits.reached(tx.state, turn=True)
+    reached = limits.reached(state, turn=True)
     if reached is not None:
         limits.stop(tx, reached)
         return
-    if compaction.make_room(tx) or hooks.holds_turn(tx):
+    if compaction.make_room(tx) or (state.spec.hooks and hooks.holds_turn(tx)):
         return
     _hand_over(tx)
-    state = tx.state
     state.turn += 1
     state.turn_open = True
     tx.tell(TurnStarted, {})
@@ -156,7 +158,8 @@ def _next_turn(tx: Tx) -> None:
 
 def _hand_over(tx: Tx) -> None:
     """Give the model what waited for the turn boundary: the engine's notices, then one message of a person."""
-    inline.hand_over(tx)
+    if tx.state.inline:
+        inline.hand_over(tx)
     plans.tell_mode(tx)
     away.tell(tx)
     state = tx.state

@@ -265,7 +265,8 @@ def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str
         pad = staged.scratchpad.model_dump(by_alias=True, exclude_none=True)
         tx.fact(ScratchpadChanged(notes=pad["notes"], tasks=list(pad["tasks"])), "model")
     _commands(tx, reply)
-    inline.begin(tx, staged.asked, final=reading.outcome == "complete")
+    if staged.asked:
+        inline.begin(tx, staged.asked, final=reading.outcome == "complete")
     if reading.outcome == "complete":
         tx.state.claim = Claim(
             str(reply.get("message") or ""),

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from loopagent.core.advance import advance
-from loopagent.core.effects import CancelEffect, Effect, RunAction
+from loopagent.core.effects import WORK, CancelEffect, Effect, RunAction
 from loopagent.core.events import Event, Reported, Started
 from loopagent.core.family import budgets
 from loopagent.core.state import RunState
@@ -313,14 +313,15 @@ class Engine:
             if isinstance(effect, CancelEffect) and effect.target in live.tasks:
                 live.tasks.pop(effect.target).cancel()
                 live.forget(effect.target)
-        todo = [one for one in effects if live.must_perform(one.id)]
-        if self.elsewhere.parks(live, self._clock()):
+        todo = live.to_perform(effects)
+        works = bool(todo) and type(todo[0]) in WORK  # then it neither waits nor is it for a clock
+        if not works and self.elsewhere.parks(live, self._clock()):
             await self._park(live)
             return
         if not todo or self.closing:
             self.runs.rest(live)
             return
-        if live.state.waiting:
+        if not works and live.state.waiting:
             await self._leases.give_back(live)  # only clocks run: whoever has the answer may go on
             self._workers.begin(live, todo)
             self.runs.rest(live)

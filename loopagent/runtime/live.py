@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from loopagent.core.effects import SetTimer, StartRun, is_outside
+from loopagent.core.effects import WORK, SetTimer, StartRun, is_outside
 from loopagent.core.events import Event
 from loopagent.ports import Snapshot
 from loopagent.runtime.view import ChatView
@@ -93,7 +93,10 @@ class Live:
     def collect(self) -> list[Event]:
         """What is to be delivered now; whoever brought it is free for what follows from it."""
         ready, self.ready = self.ready, {}
-        self.spare = [self.tasks.pop(key) for key in ready if key in self.tasks]
+        self.spare = []
+        for key in ready:
+            if key in self.tasks:
+                self.spare.append(self.tasks.pop(key))
         return list(ready.values())
 
     def take_held(self) -> list[Commit]:
@@ -155,14 +158,20 @@ class Live:
     @property
     def workable(self) -> list[str]:
         """Ids of pending effects that a worker must perform and nobody performs yet; of a paused run, none."""
-        return [key for key in self.state.pending if self.must_perform(key)]
+        return [one.id for one in self.to_perform(self.state.pending.values())]
 
-    def must_perform(self, effect_id: str) -> bool:
-        """Whether this effect is pending, must be performed by a worker, and nobody performs it yet."""
+    def to_perform(self, effects: Iterable[Effect]) -> list[Effect]:
+        """Those of some effects that are pending, must be performed by a worker, and nobody performs yet."""
+        pending, tasks = self.state.pending, self.tasks
         if self.state.paused is not None:
-            return False
-        effect = self.state.pending.get(effect_id)
-        return effect is not None and effect_id not in self.tasks and not is_outside(effect)
+            return []
+        return [
+            one
+            for one in effects
+            if one.id in pending
+            and one.id not in tasks
+            and (type(one) in WORK or not is_outside(pending[one.id]))
+        ]
 
     @property
     def quiet(self) -> bool:

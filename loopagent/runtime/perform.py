@@ -229,7 +229,8 @@ class Performer:
         outcome = await self._invoke(live, effect, report) if early is None else early
         if outcome.error is not None and outcome.error.code == ASKS:
             return outcome  # it has not ended
-        outcome = await self._hooking.after_action(live, effect, outcome)
+        if live.state.spec.hooks:
+            outcome = await self._hooking.after_action(live, effect, outcome)
         if effect.whole:
             return outcome
         action = await self.at_hand.action(live.state, effect.action)
@@ -243,17 +244,16 @@ class Performer:
             return Outcome.failed(
                 "unknown_action", f"Action {effect.action!r} is not available any more.", fatal=True
             )
+        most = _most_bytes(state.spec.limits, effect)
+        bounds = {"timeout_ms": effect.timeout_ms, "max_result_bytes": most}
+        if not action.wants_context:
+            return await self._invoker.invoke(action, effect.params, None, **bounds)
         asking = Asking(
             lambda name: self._beside(live, effect, report, names=(name,) if name else ()),
             place_in_tree(state),
         )
-        outcome = await self._invoker.invoke(
-            action,
-            effect.params,
-            self._context(live, effect, asking, report) if action.wants_context else None,
-            timeout_ms=effect.timeout_ms,
-            max_result_bytes=_most_bytes(state.spec.limits, effect),
-        )
+        context = self._context(live, effect, asking, report)
+        outcome = await self._invoker.invoke(action, effect.params, context, **bounds)
         return replace(outcome, model_calls=tuple(asking.calls)) if asking.calls else outcome
 
     def _context(

@@ -82,7 +82,7 @@ class ChatView:
     def _add(self, message: Message, view: View, least: int) -> None:
         text, size = message.text, size_of(message.text)
         shown = Shown(message.number, message.kind, message.turn, size, len(text))
-        if view.stubs(shown, size, least):
+        if size >= least and view.stubs(shown, size, least):
             text = stub(shown, shown.chars, view)
         chat = ChatMessage(message.role, text)
         if message.kind != "summary":

@@ -115,8 +115,9 @@ class MemoryStore(
         if run is None or run.version != commit.version:
             raise records.moved_on(commit.state.id, commit.version)
         commits = records.one_after_the_other((commit, *later)) if later else (commit,)
-        changes = [records.request_changes(one.facts) for one in commits]
-        first_seq, *_ = [self._append(run, *both) for both in zip(commits, changes, strict=True)]
+        first_seq = run.root.seq + 1
+        for one, changes in [(one, records.request_changes(one.facts)) for one in commits]:
+            self._append(run, one, changes)
         return first_seq
 
     def _take_over(self, run: _Run, history: tuple[LogEntry, ...]) -> None:
