@@ -33,6 +33,7 @@ from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
 from loopagent.core.people import ask
 from loopagent.core.spending import NOTHING
 from loopagent.core.steps import open_step
+from loopagent.core.told import event_json
 
 
 NOT_THE_ACTIONS_FAULT = NOT_MADE | {INTERRUPTED}
@@ -264,12 +265,12 @@ def _run(tx: Tx, call: RunAction) -> bool:
     left_ms = limits.timeout_ms(state, call.timeout_ms) or call.timeout_ms
     tx.issue(call if left_ms == call.timeout_ms else replace(call, timeout_ms=left_ms))
     started = {
-        "call_id": call.id,
+        "callId": call.id,
         "action": call.action,
         "params": call.params,
         "skill": supplied_by(state, call.action),
     }
-    tx.tell(ActionStarted, started, "model", key=key_of(call.id))
+    tx.tell(ActionStarted, event_json(started), "model", key=key_of(call.id))
     return False
 
 
@@ -323,19 +324,19 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
     outcome, stop = hooks.around(tx, call, settled)
     error = outcome.error
     completed = {
-        "call_id": call.id,
+        "callId": call.id,
         "action": call.action,
         "ok": outcome.ok,
         "result": _told(call, outcome, state.spec.limits.max_result_chars),
         "error": error.public() if error else None,
-        "duration_ms": float(outcome.duration_ms),
+        "durationMs": float(outcome.duration_ms),
         "attempts": outcome.attempts,
         "skill": supplied_by(state, call.action),
-        "started_early_ms": outcome.early_ms or None,
+        "startedEarlyMs": outcome.early_ms or None,
     }
     if outcome.model_calls:
         count_model_calls(tx, outcome, key)
-    tx.tell(ActionCompleted, completed, key=key)
+    tx.tell(ActionCompleted, event_json(completed), key=key)
     tx.result(key, outcome)
     if outcome.ok:
         state.succeeded = {**state.succeeded, call.action: state.succeeded.get(call.action, 0) + 1}

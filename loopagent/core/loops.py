@@ -156,9 +156,8 @@ class Course:
         return more is True
 
     def _look(self, run: RunState, index: int) -> None:
-        pause = f"{PAUSE}.{index}"
         pause_ms = self.rule.pause_ms(index) if index >= self.rule.side_by_side else 0
-        if pause_ms and pause not in self.results:
+        if pause_ms and (pause := f"{PAUSE}.{index}") not in self.results:
             due = run.clock + pause_ms / 1000.0
             self.under_way[index] = (SetTimer(f"{run.turn}:{pause}", due),)
             return

@@ -28,6 +28,7 @@ from loopagent.core.scratchpad import apply as apply_scratchpad
 from loopagent.core.spending import NOTHING
 from loopagent.core.state import Claim, StepInProgress
 from loopagent.core.steps import STEP_TYPES, NextStep, offered
+from loopagent.core.told import event_json
 from loopagent.core.values import changed
 
 
@@ -256,7 +257,7 @@ def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str
         "warnings": staged.warnings,
         "usage": spent,
     }
-    tx.tell(ReplyReceived, received, "model")
+    tx.tell(ReplyReceived, event_json(received), "model")
     tx.count(refusals_in_a_row=0, truncations=0)
     if staged.payload is not None:
         commit_payload(tx, staged.payload)

@@ -17,8 +17,6 @@ from loopagent.core.values import changed
 
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from loopagent.core.effects import Effect
     from loopagent.core.outcome import Outcome
 
@@ -53,27 +51,27 @@ class Tx:
 
     def fact(self, data: FactData, by: DecidedBy = "engine", *, key: str | None = None) -> None:
         """Tell the world; `key` says where in the turn."""
-        self.tell(type(data), data.__dict__, by, key=key)
+        self.tell(type(data), json_of(data.table, data.__dict__), by, key=key)
 
     def tell(
         self,
         kind: type[FactData],
-        fields: Mapping[str, Any],
+        data: dict[str, Any],
         by: DecidedBy = "engine",
         *,
         key: str | None = None,
     ) -> None:
-        """Tell the world of an event without making a model of it, as of those of every turn; nothing is checked.
+        """Tell the world of an event of which no model is made, as of those of every turn; nothing is checked.
 
         Args:
             kind: Model of its data.
-            fields: Values of the very types of its fields; what is left out has its default.
+            data: What the model would dump, in the order of its fields; it belongs to the event alone.
             by: Who decided it.
             key: Where in the turn.
         """
         turn = self.state.turn or None
         path = None if key is None else f"turn/{turn}/{key.replace('.', '/')}"
-        self.facts.append(Fact(kind.fact, by, json_of(kind.table, fields), turn, path))
+        self.facts.append(Fact(kind.fact, by, data, turn, path))
 
     def say(self, role: Literal["user", "assistant"], kind: MessageKind, text: str) -> None:
         """Append a message to the transcript."""
