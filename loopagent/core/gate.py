@@ -74,10 +74,12 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
             changed |= _issue_other(tx, one)
     if not calls:
         return changed
-    calls, refused = _past_hooks(tx, calls)
+    refused = False
+    if tx.state.spec.hooks:
+        calls, refused = _past_hooks(tx, calls)
     ready = [one for one in calls if not _ask_or_refuse(tx, one)]
     changed |= refused or len(ready) < len(calls)
-    if _waits(tx):
+    if tx.state.pending and _waits(tx):
         return changed
     for call in ready:
         changed |= _start(tx, call)
@@ -86,18 +88,15 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
 
 def _waits(tx: Tx) -> bool:
     """Whether a person or a hook has not yet said what becomes of a call."""
-    pending = tx.state.pending
-    return bool(pending) and any(
+    return any(
         (isinstance(one, AskHuman) and one.ask == "approval")
         or (isinstance(one, CallHook) and one.point == "before_action")
-        for one in pending.values()
+        for one in tx.state.pending.values()
     )
 
 
 def _past_hooks(tx: Tx, calls: list[Call]) -> tuple[list[Call], bool]:
     """The calls that hooks let pass, once all are asked; and whether they refused one."""
-    if not tx.state.spec.hooks:
-        return calls, False
     passed: list[Call] = []
     refused = False
     for call in calls:

@@ -354,7 +354,7 @@ class RunState:
     @property
     def due(self) -> float | None:
         """When somebody has to do something for the run, in seconds since the epoch: 0 is at once, None never."""
-        if self.ended or self.paused is not None:
+        if self.status != "running" or self.paused is not None:
             return None
         timers: list[float] = []
         for one in self.pending.values():

@@ -99,9 +99,10 @@ def can_wait(before: RunState, events: tuple[Event, ...], after: RunState) -> bo
     """
     if after.unheard or not after.pending:
         return False
-    return all(_reads(after, one) for one in after.pending.values()) and all(
-        isinstance(one, Settled) and _harmless(before, one.effect_id) for one in events
-    )
+    for effect in after.pending.values():
+        if not _reads(after, effect):
+            return False
+    return all(isinstance(one, Settled) and _harmless(before, one.effect_id) for one in events)
 
 
 def _harmless(run: RunState, effect_id: str) -> bool:

@@ -27,11 +27,10 @@ def repeatable(before: RunState, events: Sequence[Event], after: RunState) -> bo
         events: What happened.
         after: The state they made.
     """
-    if after.ended or after.waiting:
-        return False
-    return all(
-        isinstance(one, Settled) and _harmless(before.pending.get(one.effect_id)) for one in events
-    )
+    for one in events:
+        if not (isinstance(one, Settled) and _harmless(before.pending.get(one.effect_id))):
+            return False
+    return not (after.ended or after.waiting)
 
 
 def _harmless(effect: object) -> bool:

@@ -6,7 +6,7 @@ A new message costs its own length. Only when the view itself changes, which is 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from loopagent.core.context import View, size_of, stub
 from loopagent.core.values import value_object
@@ -135,7 +135,15 @@ def _same(one: View, other: View) -> bool:
     )
 
 
-def _feed(digest: hashlib._Hash, told: list[tuple[str, str]]) -> int:
+class Digest(Protocol):
+    """A hash of `hashlib`, whose type has no public name."""
+
+    def update(self, data: bytes, /) -> None:
+        """Take more in."""
+        ...
+
+
+def _feed(digest: Digest, told: list[tuple[str, str]]) -> int:
     """Add messages, each as bytes that no other has; gives their size, which is what `size_of` says of their texts."""
     size = 0
     for role, text in told:
