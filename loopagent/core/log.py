@@ -7,7 +7,7 @@ version of the format. Within a version fields are only ever added, at the end o
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Annotated, Any, Protocol, TypeAlias
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -33,6 +33,7 @@ from loopagent.core.facts import Fact
 from loopagent.core.log_dictionary import FORMAT_1
 from loopagent.core.outcome import ErrorInfo, Outcome
 from loopagent.core.state import Message
+from loopagent.core.values import value_object
 from loopagent.errors import CorruptError
 
 
@@ -64,7 +65,7 @@ _SMALL = zlib.compressobj(3, zlib.DEFLATED, -12, 5, zlib.Z_DEFAULT_STRATEGY, FOR
 """Copied for each small entry: that is cheaper than reading the dictionary again."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Entry:
     """What one transaction committed. `at` is seconds since the epoch."""
 

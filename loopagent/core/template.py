@@ -34,6 +34,7 @@ from loopagent.core.template_nodes import (
     about,
     larger,
 )
+from loopagent.core.values import value_object
 
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ DEFAULT_TEMPLATE_LIMITS: Final = TemplateLimits()
 """Limits that fit the parameters of actions."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Filled:
     """A template, filled.
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -213,7 +212,7 @@ def _refused(message: str) -> TextReading:
     return TextReading(problems=(Problem("", message),))
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class _Found:
     """An object and where it stands; the text from `after` up to it belongs to none."""
 

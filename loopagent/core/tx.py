@@ -119,10 +119,8 @@ class Tx:
     def count(self, **changes: int | str) -> None:
         """Set counters."""
         counters = self.state.counters
-        for name, value in changes.items():
-            if getattr(counters, name) != value:  # most are set to what they are
-                self.state.counters = changed(counters, **changes)
-                return
+        if not changes.items() <= counters.__dict__.items():  # most are set to what they are
+            self.state.counters = changed(counters, **changes)
 
     def result(self, key: str, outcome: Outcome) -> None:
         """Record what became of one effect of the open step."""

@@ -247,6 +247,8 @@ class Budgets:
 
     def note(self, state: RunState) -> None:
         """Take in how a run stands now."""
+        if state.parent_id is None and not state.agent_calls:
+            return  # nobody was ever given work, so nobody shares its budget
         under_way = children_of(state)
         if state.asked:
             under_way += state.asked

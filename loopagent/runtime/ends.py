@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.effects import Effect, RunAction
 from loopagent.core.events import Event, Reported, Settled
 from loopagent.core.outcome import INTERRUPTED, Outcome
-from loopagent.logs import log, performing
+from loopagent.logs import log
 
 
 if TYPE_CHECKING:
@@ -33,18 +32,15 @@ def event_of(effect_id: str, outcome: Outcome | None, at: float) -> Event:
 
 
 def log_start(live: Live, effect: Effect) -> None:
-    """Note in the process's log that an effect is performed; what else is written meanwhile is told to be about it."""
-    performing(live.run_id, effect.id)
-    if log.hears(logging.DEBUG):
-        log.debug("effect.started", **_named(live, effect))
+    """Note in the process's log that an effect is performed."""
+    log.debug("effect.started", **_named(live, effect))
 
 
 def log_end(live: Live, effect: Effect, outcome: Outcome | None) -> None:
     """Note in the process's log how an effect ended; None for one that is settled from elsewhere."""
-    if log.hears(logging.INFO):
-        code = outcome.error.code if outcome is not None and outcome.error is not None else None
-        name = "effect.complete" if code is None else "effect.failed"
-        log.info(name, **_named(live, effect), code=code)
+    code = outcome.error.code if outcome is not None and outcome.error is not None else None
+    name = "effect.complete" if code is None else "effect.failed"
+    log.info(name, **_named(live, effect), code=code)
 
 
 def broken(live: Live, effect: Effect, error: Exception) -> Outcome:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from logging import DEBUG, INFO
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.effects import WORK, CallModel, Effect, RunAction, StartRun
-from loopagent.logs import log
+from loopagent.logs import log, performing
 from loopagent.runtime.ends import broken, event_of, log_end, log_start
 
 
@@ -83,7 +84,9 @@ class Workers:
             async with live.lock:
                 await self._engine.record(live, what, data)
 
-        log_start(live, effect)
+        performing(live.run_id, effect.id)  # what is written meanwhile is about that
+        if log.hears(DEBUG):
+            log_start(live, effect)
         try:
             outcome = await (
                 self._children.start(live, effect)
@@ -92,7 +95,8 @@ class Workers:
             )
         except Exception as error:  # a bug in an adapter must not leave the run hanging
             outcome = broken(live, effect, error)
-        log_end(live, effect, outcome)
+        if log.hears(INFO):
+            log_end(live, effect, outcome)
         if live.tasks.get(effect.id) is not worker:
             return None
         live.ready[effect.id] = event_of(effect.id, outcome, self._clock())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
@@ -11,6 +11,7 @@ from loopagent.core.conversation import newly_said
 from loopagent.core.log import Entry, encode
 from loopagent.core.state import SCHEMA_VERSION
 from loopagent.core.state_bytes import dump_outcomes, dump_state
+from loopagent.core.values import value_object
 from loopagent.errors import CorruptError
 from loopagent.notifications.outbox import notices_of
 from loopagent.stores import records
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from loopagent.ports import Commit
 
 
-@dataclass(frozen=True, slots=True)
+@value_object(frozen=True, slots=True)
 class Row:
     """A commit as it is written."""
 
