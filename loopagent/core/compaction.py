@@ -60,7 +60,8 @@ def measure(state: RunState, value: dict[str, Any]) -> None:
 def make_room(tx: Tx) -> bool:
     """Make room for the next prompt, if it needs any; True when that has to be waited for."""
     state, bounds = tx.state, tx.state.spec.context
-    _expire(tx)
+    if state.view.fresh:
+        _expire(tx)
     waiting = sum(map(len, state.notices)) + (len(state.mail[0].text) if state.mail else 0)
     window = window_tokens(state)
     if state.view.tried == state.turn or estimated_tokens(state, waiting) < bounds.start * window:
@@ -113,8 +114,6 @@ def settled(tx: Tx, effect: Compact, outcome: Outcome) -> None:
 def _expire(tx: Tx) -> None:
     """Turn old results into stubs, once that frees enough to be worth a prompt that begins differently."""
     state, bounds = tx.state, tx.state.spec.context
-    if not state.view.fresh:
-        return
     old = [one for one in state.view.fresh if state.turn - one.turn > bounds.result_turns]
     if sum(one.size_bytes for one in old) >= bounds.rewrite_bytes:
         _stub(tx, "lifetime", len(old))

@@ -138,8 +138,10 @@ class MemoryStore(
         run.entries.append(entry)
         root.timeline.append((entry, run))
         run.messages.extend(commit.messages)
-        self._talks.add(commit)
-        self._announce(commit)
+        if run.state.conversation:
+            self._talks.add(commit)
+        if run.state.notify:
+            self._announce(commit)
         self._know_artifacts(commit)
         for change in changes:
             self._change_request(change, run.state, commit.at)

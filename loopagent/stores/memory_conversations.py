@@ -63,8 +63,6 @@ class MemoryConversations:
     def add(self, commit: Commit) -> None:
         """Note what a commit means to the conversation of its run."""
         state = commit.state
-        if not state.conversation:
-            return
         talk = self._talks[_place(state)]
         for role, text in newly_said(state, commit.facts, commit.messages):
             talk.last += 1
