@@ -1,0 +1,211 @@
+"""What was typed into the form, put into the text: every comment and every line that does not change stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from loopagent.actions.complaints import inside, known_keys
+from loopagent.actions.format import ActionFile
+from loopagent.core.json_values import copied, is_array, is_object
+from loopagent.documents import DocumentError, Loc
+from loopagent.library.editing import designer
+from loopagent.library.editing.designer import Designer, designer_of
+from loopagent.library.editing.fields import ABSENT, Field, NotMeantError, meant
+from loopagent.library.editing.form import (
+    Section,
+    each_field,
+    parts_of,
+    path_of,
+    place,
+    sections_of,
+)
+from loopagent.library.editing.splicing import SpliceError, read_text, rewritten
+
+
+Sent = Mapping[str, Sequence[str]]
+_EMPTY: Final[dict[str, dict[str, Any]]] = {
+    "errors": {"when": "status == `404`", "code": "NOT_FOUND", "message": ""},
+    "steps": {"id": "step", "action": ""},
+}
+"""What a new row begins with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A text after the form was applied, and what was wrong with what was typed.
+
+    `errors` are by the name of the field; `problem` is about the whole.
+    """
+
+    text: str
+    errors: dict[str, str] = field(default_factory=dict[str, str])
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A document as a form; `problem` says why there is none."""
+
+    sections: list[Section]
+    designer: Designer
+    data: dict[str, Any]
+    problem: str = ""
+
+
+def form_of(text: str) -> Form:
+    """The form of a text."""
+    try:
+        data = read_text(text)
+    except DocumentError as error:
+        return Form([], Designer([]), {}, error.problems[0].partition(": ")[2])
+    return Form(sections_of(data), designer_of(data), data)
+
+
+def changed(text: str, base: str, sent: Sent, do: str = "") -> Changed:
+    """Apply what was typed into the form, then what a button of it asks for.
+
+    Args:
+        text: The text as it is now; perhaps somebody typed into it as well.
+        base: The text that the form was made of.
+        sent: The fields that a browser sent.
+        do: A button: `add errors`, `drop errors 0`, `up run.steps 1`, `down params 0`.
+    """
+    try:
+        shown, data = read_text(base), read_text(text)
+    except DocumentError as error:
+        return Changed(text, problem=error.problems[0].partition(": ")[2])
+    wanted, errors = copied(data), dict[str, str]()
+    fields = _fields(shown)
+    names = list(shown["params"]["properties"]) if designer_of(shown).parameters else []
+    for one in fields:
+        typed = list(sent.get(one.name, ()))[-1:]
+        if typed and typed[0] != one.shown:
+            _apply(wanted, one, typed[0], errors)
+    _press(wanted, do, names, sent)
+    try:
+        return Changed(rewritten(text, wanted), errors)
+    except SpliceError as error:
+        return Changed(text, errors, str(error))
+
+
+def _fields(data: dict[str, Any]) -> list[Field]:
+    """All fields; names of parameters last, because the others are found by them."""
+    parameters = designer_of(data).fields
+    last = [one for one in parameters if one.name.endswith(".name")]
+    first = [one for one in parameters if one not in last]
+    return [*each_field(parts_of(data)), *first, *last]
+
+
+def _apply(wanted: dict[str, Any], one: Field, typed: str, errors: dict[str, str]) -> None:
+    try:
+        value = meant(one, typed)
+        if one.name.startswith("p.") and one.name.endswith((".name", ".required")):
+            _of_parameter(wanted, one, typed.strip())
+        elif path_of(one.loc) == "run.auth.type":
+            _authenticate(wanted, one.loc, value)
+        else:
+            place(wanted, one.loc, value)
+    except NotMeantError as error:
+        errors[one.name] = str(error)
+
+
+def _of_parameter(wanted: dict[str, Any], one: Field, typed: str) -> None:
+    known = inside(inside(wanted, "params"), "properties")
+    name = str(one.loc[-1])
+    if not is_object(known) or name not in known:
+        raise NotMeantError("this parameter is not in the text any more")
+    if one.name.endswith(".required"):
+        designer.require(wanted, name, typed)
+    elif not typed or typed in known:
+        raise NotMeantError("a parameter needs a name of its own")
+    else:
+        designer.rename(wanted, name, typed)
+
+
+def _authenticate(wanted: dict[str, Any], loc: Loc, value: Any) -> None:
+    """Another kind of authentication keeps what both have."""
+    if value is ABSENT:
+        place(wanted, loc[:-1], ABSENT)
+        return
+    place(wanted, loc, value)
+    auth = inside(inside(wanted, "run"), "auth")
+    known = known_keys(ActionFile, wanted, ("run", "auth"))
+    for key in [one for one in auth if one not in known]:
+        del auth[key]
+
+
+def _press(wanted: dict[str, Any], do: str, names: list[str], sent: Sent) -> None:
+    """Do what a button asks for; one that is about something that is gone does nothing."""
+    act, _, rest = do.partition(" ")
+    where, _, number = rest.partition(" ")
+    at = int(number) if number.isdecimal() else -1
+    if act not in _ROW or (act == "add") != (at < 0):
+        return
+    if where != "params":
+        _ROW[act](wanted, tuple(where.split(".")), at)
+    elif act == "add":
+        designer.add(wanted, (list(sent.get("new.param", ())) or [""])[-1])
+    elif at < len(names):
+        _press_parameter(wanted, act, at, names)
+
+
+def _press_parameter(wanted: dict[str, Any], act: str, at: int, names: list[str]) -> None:
+    known = inside(inside(wanted, "params"), "properties")
+    if not is_object(known) or at >= len(known):
+        return
+    name = names[at] if names[at] in known else list(known)[at]  # it was renamed just now
+    if act == "drop":
+        designer.drop(wanted, name)
+    else:
+        designer.move(wanted, name, -1 if act == "up" else 1)
+
+
+def _list(wanted: dict[str, Any], loc: Loc) -> list[Any]:
+    found: Any = wanted
+    for part in loc:
+        found = inside(found, part)
+    return found if is_array(found) else []
+
+
+def _add_row(wanted: dict[str, Any], loc: Loc, at: int) -> None:
+    del at
+    fresh = copied(_EMPTY.get(str(loc[-1]), {}))
+    if "id" in fresh:
+        fresh["id"] = f"step_{len(_list(wanted, loc)) + 1}"
+    place(wanted, loc, [*_list(wanted, loc), fresh])
+
+
+def _drop_row(wanted: dict[str, Any], loc: Loc, at: int) -> None:
+    rows = _list(wanted, loc)
+    kept = [one for number, one in enumerate(rows) if number != at]
+    place(wanted, loc, kept or ABSENT)
+
+
+def _move_row(by: int) -> Callable[[dict[str, Any], Loc, int], None]:
+    def move(wanted: dict[str, Any], loc: Loc, at: int) -> None:
+        rows = _list(wanted, loc)
+        if at < len(rows):
+            rows.insert(min(max(at + by, 0), len(rows) - 1), rows.pop(at))
+
+    return move
+
+
+_ROW: Final[dict[str, Callable[[dict[str, Any], Loc, int], None]]] = {
+    "add": _add_row,
+    "drop": _drop_row,
+    "up": _move_row(-1),
+    "down": _move_row(1),
+}
+"""What buttons of rows do."""
+
+
+def refused(fields: list[Field], sent: Sent, errors: Mapping[str, str]) -> list[Field]:
+    """Fields with what was typed into them where it could not be taken over."""
+    return [
+        replace(one, error=errors[one.name], shown=list(sent.get(one.name, [""]))[-1])
+        if one.name in errors
+        else one
+        for one in fields
+    ]
