@@ -98,6 +98,9 @@ _KNOWING: Final = f"""
 {V1}/actions/{{name}}
 /agents
 /agents/{{name}}
+/actions
+/actions/{{name}}
+/actions/{{name}}/look
 /openapi.json
 """
 _RUNNING: Final = f"""
@@ -162,6 +165,15 @@ POST {V1}/actions/{{name}}/rollback
 POST {V1}/actions/{{name}}/grant
 POST {V1}/actions/{{name}}/retire
 POST {V1}/actions/{{name}}/rename
+GET /actions/new
+POST /actions/new
+GET /actions/{{name}}/edit
+POST /actions/{{name}}/edit
+GET /actions/{{name}}/publish
+POST /actions/{{name}}/publish
+GET /actions/{{name}}/versions
+POST /actions/{{name}}/versions
+POST /actions/{{name}}/manage
 """
 
 

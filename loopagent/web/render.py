@@ -209,10 +209,20 @@ def called(by: str) -> str:
     return person(by).partition(" (")[0]
 
 
+def coded(text: str) -> Markup:
+    """A line of help: what stands between backticks is code."""
+    parts = text.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(one) if at % 2 else escape(one)
+        for at, one in enumerate(parts)
+    )
+
+
 FILTERS: dict[str, Any] = {
     "visible": visible,
     "amount": amount,
     "found": found,
+    "coded": coded,
     "markdown": markdown,
     "iso": iso,
     "duration": duration,

@@ -43,3 +43,8 @@ def caller_of(request: Request) -> Caller:
 def access_of(request: Request) -> Access:
     """How the server knows callers."""
     return cast("Access", request.app.state.access)
+
+
+def tenant_of(request: Request) -> str:
+    """Whose actions a page shows: those of the caller's tenant, for one who reaches all those of runs without any."""
+    return caller_of(request).tenant or ""

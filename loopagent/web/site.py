@@ -12,16 +12,19 @@ from starlette.responses import Response
 
 from loopagent.app import App
 from loopagent.web import (
+    routes_actions,
     routes_agents,
     routes_artifacts,
     routes_audit,
     routes_control,
     routes_desk,
+    routes_editor,
     routes_inbox,
     routes_keys,
     routes_memory,
     routes_notifications,
     routes_oidc,
+    routes_publish,
     routes_runs,
     routes_signin,
 )
@@ -57,6 +60,9 @@ def add_pages(api: FastAPI, app: App) -> None:
         routes_audit.router,
         routes_notifications.router,
         routes_keys.router,
+        routes_actions.router,
+        routes_editor.router,
+        routes_publish.router,
         routes_signin.router,
         routes_oidc.router,
     ):

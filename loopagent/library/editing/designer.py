@@ -46,7 +46,7 @@ class _Key:
 
 _KEYS: Final = (
     _Key("type", "Type", "choice", choices=TYPES),
-    _Key("description", "Description", "line", "What it is, for the model and for people."),
+    _Key("description", "Description", "line"),
     _Key(
         "enum",
         "One of",
@@ -55,7 +55,13 @@ _KEYS: Final = (
         of=frozenset({"string", *NUMBERS}),
     ),
     _Key("format", "Format", "choice", choices=FORMATS, of=frozenset({"string"})),
-    _Key("items", "Items", "yaml", "Schema of each item: {type: string}", of=frozenset({"array"})),
+    _Key(
+        "items",
+        "Items",
+        "yaml",
+        "Schema of each item, like `{type: string}`.",
+        of=frozenset({"array"}),
+    ),
     _Key("title", "Label", "line", "How forms name it.", common=False),
     _Key("default", "Default", "yaml", "What forms begin with.", common=False),
     _Key(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -39,6 +39,8 @@ class Field:
     widget: Widget
     help: str = ""
     choices: tuple[str, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What some of the choices mean."""
     default: Any = None
     needed: bool = False
     common: bool = True
@@ -75,10 +77,10 @@ def holding(field: Field, value: Any) -> Field:
 
 def _says(field: Field, shown: str, value: Any) -> bool:
     """Whether a browser sends back a text that means what the document says."""
-    if "\r" in shown or (field.widget != "flag" and not shown):
-        return False
+    if not shown:
+        return True  # false, an empty text or an empty list: it stays until something is typed
     try:
-        return same(meant(field, shown), value) if shown else value is False
+        return "\r" not in shown and same(meant(field, shown), value)
     except NotMeantError:
         return False
 
@@ -176,7 +178,7 @@ def _number(text: str) -> Any:
 
 def _lines(field: Field, value: Any) -> str | None:
     del field
-    return "\n".join(map(str, value)) if is_array(value) and value else None
+    return "\n".join(map(str, value)) if is_array(value) else None
 
 
 def _words(field: Field, typed: str) -> Any:
@@ -186,7 +188,7 @@ def _words(field: Field, typed: str) -> Any:
 
 def _scalars(field: Field, value: Any) -> str | None:
     del field
-    return "\n".join(map(snippet, value)) if is_array(value) and value else None
+    return "\n".join(map(snippet, value)) if is_array(value) else None
 
 
 def _each(field: Field, typed: str) -> Any:

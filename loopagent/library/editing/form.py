@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, Union, cast, get_args, get_origin
 
@@ -82,12 +82,35 @@ LABELS: Final = {
     "egress.ports": "Ports",
     "result.select": "Select",
     "result.schema": "Schema of the result",
-    "run.with": "Parameters",
+    "run.paginate.by": "Pages by",
+    "run.paginate.items": "Items of a page",
+    "run.paginate.next": "Next page",
+    "run.paginate.query": "Query parameter of the page",
+    "run.paginate.start": "First page",
+    "run.timeout": "Time for one attempt",
+    "run.attempts": "Attempts at an answer",
+    "run.steps": "Steps",
+    "run.steps.with": "Parameters",
     "retry.attempts": "Attempts",
     "idempotency.header": "Idempotency header",
     "idempotency.key": "Idempotency key",
 }
 """Labels that the key itself does not give."""
+WORDS: Final = {
+    "effects": {
+        "read": "read: only looks",
+        "write": "write: changes what is its own",
+        "external": "external: reaches others, like a mail",
+        "irreversible": "irreversible: cannot be taken back",
+        "destructive": "destructive: the same as irreversible",
+    },
+    "approval.policy": {
+        "auto": "auto: nobody is asked",
+        "ask": "ask: a person decides each call",
+        "never": "never: hidden from models, for pipelines and people",
+    },
+}
+"""What choices mean, by path."""
 ROWS: Final = ("errors", "run.steps")
 """Lists whose items have a row of fields each."""
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -173,29 +196,34 @@ def path_of(loc: Loc) -> str:
     return ".".join(map(str, loc))
 
 
-def _walk(model: type[BaseModel], data: dict[str, Any], loc: Loc) -> Iterator[Part]:
+def _walk(
+    model: type[BaseModel], data: dict[str, Any], loc: Loc, *, needed: bool = True
+) -> Iterator[Part]:
+    """The parts of an object; `needed` says whether it must be there at all."""
     for name, info in model.model_fields.items():
         key = info.alias or name
         real = next((one for one in (key, to_snake(key)) if one in data), key)
         path = path_of(tuple(one for one in (*loc, key) if isinstance(one, str)))
         if path not in NOT_HERE:
-            yield from _parts(info, data.get(real, ABSENT), (*loc, real), path)
+            yield from _parts(info, data.get(real, ABSENT), (*loc, real), path, needed=needed)
 
 
-def _parts(info: FieldInfo, value: Any, loc: Loc, path: str) -> Iterator[Part]:
+def _parts(info: FieldInfo, value: Any, loc: Loc, path: str, *, needed: bool) -> Iterator[Part]:
     kind = _core(info.annotation)
     if path == "run":
         kind = _run_type(value)
     if path == "run.auth" and (value is ABSENT or is_object(value)):
         yield from _auth({} if value is ABSENT else value, loc)
     elif _is_model(kind) and (value is ABSENT or is_object(value)):
-        yield from _walk(kind, {} if value is ABSENT else value, loc)
+        inside_needed = value is not ABSENT or (needed and info.is_required())
+        yield from _walk(kind, {} if value is ABSENT else value, loc, needed=inside_needed)
     elif path in ROWS and (value is ABSENT or _are_objects(value)):
         inner = get_args(kind)[0]
         items = [list(_row(inner, one, (*loc, at))) for at, one in enumerate(_given(value))]
         yield Rows(loc, _label(path), info.description or "", items)
     else:
-        yield holding(_field(info, kind, loc, path), value)
+        one = _field(info, kind, loc, path)
+        yield holding(replace(one, needed=one.needed and needed), value)
 
 
 def _given(value: Any) -> list[dict[str, Any]]:
@@ -270,7 +298,15 @@ def _field(info: FieldInfo, kind: Any, loc: Loc, path: str) -> Field:
 
 def _made(loc: Loc, path: str, widget: Widget, **more: Any) -> Field:
     common = path in COMMON or path.startswith(("run.auth.", *(f"{one}." for one in ROWS)))
-    return Field(loc, f"f.{path_of(loc)}", _label(path), widget, common=common, **more)
+    return Field(
+        loc,
+        f"f.{path_of(loc)}",
+        _label(path),
+        widget,
+        words=WORDS.get(path, {}),
+        common=common,
+        **more,
+    )
 
 
 def _label(path: str) -> str:

@@ -202,6 +202,60 @@ const listen = () => {
   });
 };
 
+// ---- the editor of an action: line numbers, lint that leads to its line, nothing lost by leaving
+const numberLines = (text) => {
+  const gutter = document.getElementById("gutter");
+  const count = text.value.split("\n").length;
+  if (gutter.childElementCount === 0 && gutter.dataset.count === String(count)) return;
+  gutter.dataset.count = String(count);
+  gutter.textContent = Array.from({ length: count }, (_, at) => at + 1).join("\n");
+};
+const goToLine = (line) => {
+  const text = document.getElementById("text");
+  const lines = text.value.split("\n");
+  const from = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+  text.focus();
+  text.setSelectionRange(from, from + (lines[line - 1] ?? "").length);
+  text.scrollTop = (line - 6) * parseFloat(getComputedStyle(text).lineHeight);
+  text.scrollLeft = 0;
+};
+const settle = (form) => {
+  // what the server drew is what the fields hold, except where somebody is typing
+  for (const one of form.querySelectorAll("#form input, #form select, #form textarea")) {
+    if (one === document.activeElement || one.type === "hidden") continue;
+    if (one.type === "checkbox") one.checked = one.defaultChecked;
+    else if (one.tagName === "SELECT") one.selectedIndex = Math.max(0, [...one.options].findIndex((each) => each.defaultSelected));
+    else if (one.value !== one.defaultValue) one.value = one.defaultValue;
+  }
+};
+const useEditor = () => {
+  const form = document.querySelector("form[data-editor]");
+  if (!form) return;
+  const text = document.getElementById("text");
+  numberLines(text);
+  text.addEventListener("input", () => numberLines(text));
+  text.addEventListener("scroll", () => { document.getElementById("gutter").scrollTop = text.scrollTop; });
+  form.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-line]");
+    if (!link) return;
+    event.preventDefault();
+    goToLine(Number(link.dataset.line));
+  });
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    form.querySelector("[data-save]")?.click();
+  });
+  form.addEventListener("htmx:before:morph:attr", (event) => {
+    if (event.detail.attrName === "open") event.preventDefault();
+  });
+  document.addEventListener("htmx:after:swap", () => { settle(form); numberLines(text); });
+  window.addEventListener("beforeunload", (event) => {
+    const unsaved = document.querySelector("#bench[data-unsaved]");
+    if (unsaved && !form.dataset.sending) event.preventDefault();
+  });
+};
+
 document.addEventListener("keydown", press);
 document.addEventListener("submit", guardDecision);
 document.addEventListener("change", (event) => {
@@ -236,5 +290,6 @@ badge();
 localTimes();
 useDrafts();
 useFollow();
+useEditor();
 listen();
 document.getElementById("refused")?.focus();

@@ -1,0 +1,144 @@
+"""The list of actions: those of files and code beside the library's, and what a draft says as far as it can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from loopagent.actions.listing import action_row
+from loopagent.core.json_values import is_array, is_object
+from loopagent.documents import DocumentError
+from loopagent.library.editing.splicing import read_text
+
+
+if TYPE_CHECKING:
+    from loopagent.action import Action
+    from loopagent.library_port import Built
+
+STATES = ("published", "draft", "changed", "retired", "file")
+EFFECTS = ("read", "write", "external", "irreversible")
+FILTERS = ("kind", "effects", "state", "agent")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a text says of an action, as far as it can be read."""
+
+    title: str = ""
+    description: str = ""
+    kind: str = ""
+    effects: str = ""
+    steps: tuple[str, ...] = ()
+    """Actions that it calls."""
+    secrets: tuple[str, ...] = ()
+    """Secrets that it says it uses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One action of the list; `state` is `file` for one that is not of the library."""
+
+    name: str
+    facts: Facts
+    state: str
+    agents: tuple[str, ...]
+    pipelines: tuple[str, ...] = ()
+    version: str = ""
+    shadowed: bool = False
+    """Whether an action of a file has the name and is used instead."""
+
+
+@lru_cache(maxsize=2_000)
+def facts_of(text: str) -> Facts:
+    """What a text says; a faulty one says nothing."""
+    try:
+        data = read_text(text)
+    except DocumentError:
+        return Facts()
+    run = data.get("run")
+    run = run if is_object(run) else {}
+    steps = run.get("steps")
+    called = [one.get("action") for one in steps if is_object(one)] if is_array(steps) else []
+    secrets = data.get("secrets")
+    return Facts(
+        _text(data.get("title")),
+        _text(data.get("description")),
+        _text(run.get("kind")),
+        _text(data.get("effects")).replace("destructive", "irreversible"),
+        tuple(one for one in called if isinstance(one, str)),
+        tuple(map(_text, secrets)) if is_array(secrets) else (),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def list_rows(
+    code: Mapping[str, Action[..., Any]], agents: Mapping[str, Any], built: Iterable[Built]
+) -> list[Row]:
+    """All actions, sorted by name.
+
+    Args:
+        code: Those of files and Python.
+        agents: Agents by name; each has `actions`.
+        built: Those of the library.
+    """
+    rows = [_of_code(one, agents) for one in code.values()]
+    rows += [_of_library(one, one.name in code) for one in built]
+    callers: dict[str, list[str]] = {}
+    for row in rows:
+        for step in row.facts.steps:
+            callers.setdefault(step, []).append(row.name)
+    whole = [_with_callers(one, callers.get(one.name, [])) for one in rows]
+    return sorted(whole, key=lambda one: (one.name, one.state != "file"))
+
+
+def _with_callers(row: Row, callers: Sequence[str]) -> Row:
+    pipelines = tuple(sorted(set(callers)))
+    return Row(row.name, row.facts, row.state, row.agents, pipelines, row.version, row.shadowed)
+
+
+def _of_code(action: Action[..., Any], agents: Mapping[str, Any]) -> Row:
+    used_by = tuple(
+        sorted(one for one, agent in agents.items() if action.spec.name in agent.actions)
+    )
+    row = action_row(action, list(used_by))
+    steps = getattr(getattr(getattr(action, "file", None), "run", None), "steps", ())
+    facts = Facts(
+        row["title"],
+        row["description"],
+        row["kind"],
+        row["effects"],
+        tuple(str(one.action) for one in steps),
+        tuple(row["secrets"]),
+    )
+    return Row(action.spec.name, facts, "file", used_by, version=row["version"])
+
+
+def _of_library(built: Built, shadowed: bool) -> Row:
+    version = f"version {built.published}" if built.published is not None else ""
+    agents = built.agents if built.published is not None else ()
+    return Row(built.name, facts_of(built.draft), built.state, agents, (), version, shadowed)
+
+
+def wanted(rows: Iterable[Row], asked: Mapping[str, str]) -> list[Row]:
+    """The rows that fit the words and choices of a search."""
+    words = asked.get("q", "").lower().split()
+    return [one for one in rows if _fits(one, asked) and all(word in _words(one) for word in words)]
+
+
+def _words(row: Row) -> str:
+    return f"{row.name} {row.facts.title} {row.facts.description}".lower()
+
+
+def _fits(row: Row, asked: Mapping[str, str]) -> bool:
+    has = {
+        "kind": {row.facts.kind},
+        "effects": {row.facts.effects},
+        "state": {row.state},
+        "agent": set(row.agents),
+    }
+    return all(asked.get(key, "") in {"", *values} for key, values in has.items())

@@ -1,0 +1,187 @@
+"""The editor of an action: form and text of one document, what is wrong with it, and keeping it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from loopagent.actions.importing.texts import difference
+from loopagent.errors import RequestError
+from loopagent.library import Library, StaleError
+from loopagent.library.editing.changing import Changed, changed
+from loopagent.library_port import Built
+from loopagent.web.action_list import list_rows
+from loopagent.web.editor_view import form_context, remarks_of, secrets_of
+from loopagent.web.posts import Fields, fields_of, one
+from loopagent.web.routes_actions import WRITE, editor_of, text_of_file
+from loopagent.web.shared import app_of, caller_of, pages_of, tenant_of
+
+
+SAYINGS = {
+    "saved": "The draft is saved.",
+    "published": "It is published: new runs of the agents below get it.",
+    "granted": "The agents are saved.",
+    "retired": "It is retired: new runs do not get it any more.",
+    "renamed": "It has its new name.",
+    "again": "The older version is published again.",
+}
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/actions/{name}/edit")
+async def edit_action(request: Request, name: str) -> Response:
+    """The editor; for an action of a file or in Python, what there is to know of it."""
+    app = app_of(request)
+    try:
+        row = await app.library.get(tenant_of(request), name)
+    except RequestError:
+        if name in app.actions:
+            return await _file_page(request, name)
+        raise
+    return await editor_page(request, row, Changed(row.draft), {})
+
+
+async def _file_page(request: Request, name: str) -> Response:
+    app = app_of(request)
+    action = app.actions[name]
+    try:
+        text = text_of_file(action)
+    except RequestError:
+        text = ""
+    context = {"row": await _listed(request, name), "spec": action.spec, "text": text}
+    context["may_write"] = caller_of(request).may(WRITE)
+    return pages_of(request).page(request, "action_file.html", context)
+
+
+async def _listed(request: Request, name: str, *, built: bool = False) -> Any:
+    """The row of an action in the list: who uses it."""
+    app = app_of(request)
+    rows = list_rows(app.actions, app.agents, await app.library.list(tenant_of(request)))
+    return next(
+        (one for one in rows if one.name == name and (one.state == "file") is not built), None
+    )
+
+
+async def editor_page(
+    request: Request,
+    row: Built,
+    made: Changed,
+    sent: Fields,
+    error: RequestError | None = None,
+) -> Response:
+    """The editor with a text that need not be saved."""
+    library = app_of(request).library
+    complaints = await library.lint(row.tenant, made.text, row.name)
+    form = form_context(made, sent)
+    context = {
+        **form,
+        "row": row,
+        "text": made.text,
+        "hash": one(sent, "hash") or row.draft_hash,
+        "unsaved": made.text != row.draft,
+        "remarks": remarks_of(made.text, complaints),
+        "wrong": sum(not each.warning for each in complaints),
+        "listed": await _listed(request, row.name, built=True),
+        "secrets": secrets_of(form["data"], library.secrets()),
+        "servers": library.servers(),
+        "agents": library.agents(),
+        "shadowed": library.is_shadowed(row.name),
+        "saying": SAYINGS.get(request.query_params.get("done", ""), ""),
+        "error": error,
+        "may_write": caller_of(request).may(WRITE),
+    }
+    status = 200 if error is None else error.status
+    return pages_of(request).page(request, "action_edit.html", context, status=status)
+
+
+@router.post("/actions/{name}/edit")
+async def change_action(request: Request, name: str) -> Response:
+    """Put the form into the text, then do what the button says: only look, keep it, or go on to publish it."""
+    sent = await fields_of(request)
+    library, tenant = app_of(request).library, tenant_of(request)
+    text, do = one(sent, "text"), one(sent, "do")
+    made = changed(text, one(sent, "base") or text, sent, do)
+    keeps = do in {"save", "publish"} and not made.errors and not made.problem
+    if not keeps:
+        return await editor_page(request, await _row_or_new(library, tenant, name), made, sent)
+    try:
+        await library.save(
+            tenant, name, made.text, expected_hash=one(sent, "hash"), by=caller_of(request).by
+        )
+    except StaleError as error:
+        return _conflict_page(request, name, made.text, error)
+    except RequestError as error:
+        row = await _row_or_new(library, tenant, name)
+        return await editor_page(request, row, made, sent, error)
+    goes_to = f"{editor_of(name)}?done=saved" if do == "save" else publishing_of(name)
+    return RedirectResponse(goes_to, 303)
+
+
+async def _row_or_new(library: Library, tenant: str, name: str) -> Built:
+    try:
+        return await library.get(tenant, name)
+    except RequestError:  # deleted meanwhile: what was typed is shown all the same
+        return Built(tenant, name, "", "")
+
+
+def _conflict_page(request: Request, name: str, text: str, error: StaleError) -> Response:
+    current = error.current
+    theirs = current.draft if current is not None else ""
+    context = {
+        "name": name,
+        "text": text,
+        "current": current,
+        "difference": difference(theirs, text),
+        "error": error,
+    }
+    return pages_of(request).page(request, "action_conflict.html", context, status=error.status)
+
+
+def publishing_of(name: str) -> str:
+    """Where an action is published."""
+    return f"/actions/{quote(name, safe='')}/publish"
+
+
+@router.post("/actions/{name}/manage")
+async def manage_action(request: Request, name: str) -> Response:
+    """Retire, rename or delete an action."""
+    sent = await fields_of(request)
+    library, tenant = app_of(request).library, tenant_of(request)
+    row = await library.get(tenant, name)
+    try:
+        act = ACTS.get(one(sent, "do"))
+        if act is None:
+            raise RequestError("bad_form", "Choose one of the buttons.", status=400)  # noqa: TRY301
+        goes_to = await act(library, row, sent, caller_of(request).by)
+    except RequestError as error:
+        return await editor_page(request, row, Changed(row.draft), {}, error)
+    return RedirectResponse(goes_to, 303)
+
+
+async def _retire(library: Library, row: Built, sent: Fields, by: str) -> str:
+    del sent
+    await library.retire(row.tenant, row.name, by=by)
+    return f"{editor_of(row.name)}?done=retired"
+
+
+async def _rename(library: Library, row: Built, sent: Fields, by: str) -> str:
+    new = one(sent, "new_name").strip()
+    await library.rename(row.tenant, row.name, new, by=by)
+    return f"{editor_of(new)}?done=renamed"
+
+
+async def _delete(library: Library, row: Built, sent: Fields, by: str) -> str:
+    del sent
+    await library.delete(row.tenant, row.name, by=by)
+    return "/actions"
+
+
+ACTS: dict[str, Callable[[Library, Built, Fields, str], Awaitable[str]]] = {
+    "retire": _retire,
+    "rename": _rename,
+    "delete": _delete,
+}
