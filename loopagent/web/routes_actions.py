@@ -112,6 +112,8 @@ def editor_of(name: str) -> str:
 
 
 @router.get("/actions/{name}")
-async def open_action(name: str) -> Response:
+async def open_action(request: Request, name: str) -> Response:
     """Go to the page of an action."""
+    if name not in app_of(request).actions:
+        await app_of(request).library.get(tenant_of(request), name)
     return RedirectResponse(editor_of(name), 303)

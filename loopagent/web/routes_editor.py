@@ -21,6 +21,9 @@ from loopagent.web.routes_actions import WRITE, editor_of, text_of_file
 from loopagent.web.shared import app_of, caller_of, pages_of, tenant_of
 
 
+KEEPS = frozenset({"save", "publish"})
+DOES = frozenset({"check", *KEEPS})
+"""Buttons that are not about a row of the form."""
 SAYINGS = {
     "saved": "The draft is saved.",
     "published": "It is published: new runs of the agents below get it.",
@@ -35,13 +38,12 @@ router = APIRouter(include_in_schema=False)
 @router.get("/actions/{name}/edit")
 async def edit_action(request: Request, name: str) -> Response:
     """The editor; for an action of a file or in Python, what there is to know of it."""
-    app = app_of(request)
-    try:
-        row = await app.library.get(tenant_of(request), name)
-    except RequestError:
-        if name in app.actions:
-            return await _file_page(request, name)
-        raise
+    library, tenant = app_of(request).library, tenant_of(request)
+    in_code = name in app_of(request).actions
+    asked = request.query_params.get("source")
+    if in_code and (asked == "file" or all(one.name != name for one in await library.list(tenant))):
+        return await _file_page(request, name)
+    row = await library.get(tenant, name)
     return await editor_page(request, row, Changed(row.draft), {})
 
 
@@ -104,10 +106,10 @@ async def change_action(request: Request, name: str) -> Response:
     sent = await fields_of(request)
     library, tenant = app_of(request).library, tenant_of(request)
     text, do = one(sent, "text"), one(sent, "do")
-    made = changed(text, one(sent, "base") or text, sent, do)
-    keeps = do in {"save", "publish"} and not made.errors and not made.problem
+    made = changed(text, one(sent, "base") or text, sent, "" if do in DOES else do)
+    keeps = do in KEEPS and not made.errors and not made.problem
     if not keeps:
-        return await editor_page(request, await _row_or_new(library, tenant, name), made, sent)
+        return await editor_page(request, await _row(library, tenant, name, sent), made, sent)
     try:
         await library.save(
             tenant, name, made.text, expected_hash=one(sent, "hash"), by=caller_of(request).by
@@ -115,17 +117,19 @@ async def change_action(request: Request, name: str) -> Response:
     except StaleError as error:
         return _conflict_page(request, name, made.text, error)
     except RequestError as error:
-        row = await _row_or_new(library, tenant, name)
+        row = await _row(library, tenant, name, sent)
         return await editor_page(request, row, made, sent, error)
     goes_to = f"{editor_of(name)}?done=saved" if do == "save" else publishing_of(name)
     return RedirectResponse(goes_to, 303)
 
 
-async def _row_or_new(library: Library, tenant: str, name: str) -> Built:
+async def _row(library: Library, tenant: str, name: str, sent: Fields) -> Built:
     try:
         return await library.get(tenant, name)
-    except RequestError:  # deleted meanwhile: what was typed is shown all the same
-        return Built(tenant, name, "", "")
+    except RequestError:
+        if not one(sent, "hash"):
+            raise
+        return Built(tenant, name, "", "")  # deleted meanwhile: what was typed is shown all the same
 
 
 def _conflict_page(request: Request, name: str, text: str, error: StaleError) -> Response:

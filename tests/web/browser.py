@@ -33,6 +33,7 @@ FLAGS = [
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 PHONE = {"width": 390, "height": 844}
 WAIT_MS = 20_000
+expect.set_options(timeout=WAIT_MS)
 
 
 @contextmanager

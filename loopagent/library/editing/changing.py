@@ -73,21 +73,35 @@ def changed(text: str, base: str, sent: Sent, do: str = "") -> Changed:
         do: A button: `add errors`, `drop errors 0`, `up run.steps 1`, `down params 0`.
     """
     try:
-        shown, data = read_text(base), read_text(text)
-    except DocumentError as error:
-        return Changed(text, problem=error.problems[0].partition(": ")[2])
-    wanted, errors = copied(data), dict[str, str]()
-    fields = _fields(shown)
-    names = list(shown["params"]["properties"]) if designer_of(shown).parameters else []
-    for one in fields:
-        typed = list(sent.get(one.name, ()))[-1:]
-        if typed and typed[0] != one.shown:
-            _apply(wanted, one, typed[0], errors)
-    _press(wanted, do, names, sent)
+        shown = read_text(base)
+    except DocumentError:
+        return Changed(text)  # there was no form
+    typed = _typed(shown, sent)
+    if not typed and not do:
+        return Changed(text)
     try:
+        wanted, errors = read_text(text), dict[str, str]()
+        for one, value in typed:
+            _apply(wanted, one, value, errors)
+        names = list(shown["params"]["properties"]) if designer_of(shown).parameters else []
+        _press(wanted, do, names, sent)
         return Changed(rewritten(text, wanted), errors)
+    except DocumentError as error:
+        return Changed(text, problem=_lost(error.problems[0].partition(": ")[2], typed))
     except SpliceError as error:
-        return Changed(text, errors, str(error))
+        return Changed(text, problem=str(error))
+
+
+def _typed(shown: dict[str, Any], sent: Sent) -> list[tuple[Field, str]]:
+    """The fields that say something else than they were drawn with."""
+    pairs = ((one, list(sent.get(one.name, (one.shown,)))[-1]) for one in _fields(shown))
+    return [(one, typed) for one, typed in pairs if typed != one.shown]
+
+
+def _lost(why: str, typed: list[tuple[Field, str]]) -> str:
+    said = f"The text cannot be read: {why}."
+    values = "; ".join(f"{one.label}: {value}" for one, value in typed)
+    return f"{said} What was typed into the form has to wait: {values}" if values else said
 
 
 def _fields(data: dict[str, Any]) -> list[Field]:

@@ -49,9 +49,8 @@ _KEYS: Final = (
     _Key("description", "Description", "line"),
     _Key(
         "enum",
-        "One of",
+        "One of, one a line",
         "words",
-        "All values it may have, one a line.",
         of=frozenset({"string", *NUMBERS}),
     ),
     _Key("format", "Format", "choice", choices=FORMATS, of=frozenset({"string"})),

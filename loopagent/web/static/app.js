@@ -241,7 +241,7 @@ const useEditor = () => {
     event.preventDefault();
     goToLine(Number(link.dataset.line));
   });
-  form.addEventListener("keydown", (event) => {
+  document.addEventListener("keydown", (event) => {
     if (event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
     form.querySelector("[data-save]")?.click();
