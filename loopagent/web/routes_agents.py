@@ -16,7 +16,7 @@ from loopagent.errors import RequestError
 from loopagent.runtime.course import course_of
 from loopagent.web.posts import Fields, fields_of, one
 from loopagent.web.run_view import notes_of
-from loopagent.web.shared import app_of, caller_of, pages_of
+from loopagent.web.shared import app_of, caller_of, pages_of, tenant_of
 
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ async def list_agents(request: Request) -> Response:
 @router.get("/agents/{name}")
 async def show_agent(request: Request, name: str) -> Response:
     """One agent, with a form to start it."""
-    return _agent_page(request, _agent(request, name))
+    return await _agent_page(request, _agent(request, name))
 
 
 def _agent(request: Request, name: str) -> Agent[Any]:
@@ -47,14 +47,15 @@ def _agent(request: Request, name: str) -> Agent[Any]:
     return agent
 
 
-def _agent_page(
+async def _agent_page(
     request: Request,
     agent: Agent[Any],
     sent: Fields | None = None,
     error: RequestError | None = None,
     tried: dict[str, Any] | None = None,
 ) -> Response:
-    spec = agent.spec
+    library = app_of(request).library
+    spec = await library.definitions.granted(agent.spec, tenant_of(request))
     context = {
         "agent": agent,
         "spec": spec,
@@ -92,7 +93,7 @@ async def start_run(request: Request, name: str) -> Response:
             by=who.by,
         )
     except RequestError as error:
-        return _agent_page(request, agent, sent, error)
+        return await _agent_page(request, agent, sent, error)
     return RedirectResponse(f"/runs/{view.id}", 303)
 
 

@@ -14,18 +14,19 @@ from loopagent.errors import RequestError
 from loopagent.library import Library, StaleError
 from loopagent.library.editing.changing import Changed, changed
 from loopagent.library_port import Built
-from loopagent.web.action_list import list_rows
+from loopagent.web.action_list import Row, list_rows
 from loopagent.web.editor_view import form_context, remarks_of, secrets_of
 from loopagent.web.posts import Fields, fields_of, one
 from loopagent.web.routes_actions import WRITE, editor_of, text_of_file
 from loopagent.web.shared import app_of, caller_of, pages_of, tenant_of
 
 
-KEEPS = frozenset({"save", "publish"})
-DOES = frozenset({"check", *KEEPS})
+KEEPS = frozenset({"save", "publish", "document", "undocument"})
+DOES = frozenset({"", "check", *KEEPS})
 """Buttons that are not about a row of the form."""
 SAYINGS = {
     "saved": "The draft is saved.",
+    "document": "The draft is saved with its documents.",
     "published": "It is published: new runs of the agents below get it.",
     "granted": "The agents are saved.",
     "retired": "It is retired: new runs do not get it any more.",
@@ -54,18 +55,16 @@ async def _file_page(request: Request, name: str) -> Response:
         text = text_of_file(action)
     except RequestError:
         text = ""
-    context = {"row": await _listed(request, name), "spec": action.spec, "text": text}
+    listed = [one for one in await _rows(request) if one.name == name and one.state == "file"]
+    context: dict[str, Any] = {"row": listed[0], "spec": action.spec, "text": text}
     context["may_write"] = caller_of(request).may(WRITE)
     return pages_of(request).page(request, "action_file.html", context)
 
 
-async def _listed(request: Request, name: str, *, built: bool = False) -> Any:
-    """The row of an action in the list: who uses it."""
+async def _rows(request: Request) -> list[Row]:
+    """All actions, with who uses them."""
     app = app_of(request)
-    rows = list_rows(app.actions, app.agents, await app.library.list(tenant_of(request)))
-    return next(
-        (one for one in rows if one.name == name and (one.state == "file") is not built), None
-    )
+    return list_rows(app.actions, app.agents, await app.library.list(tenant_of(request)))
 
 
 async def editor_page(
@@ -78,6 +77,7 @@ async def editor_page(
     """The editor with a text that need not be saved."""
     library = app_of(request).library
     complaints = await library.lint(row.tenant, made.text, row.name)
+    rows = await _rows(request)
     form = form_context(made, sent)
     context = {
         **form,
@@ -87,9 +87,10 @@ async def editor_page(
         "unsaved": made.text != row.draft,
         "remarks": remarks_of(made.text, complaints),
         "wrong": sum(not each.warning for each in complaints),
-        "listed": await _listed(request, row.name, built=True),
+        "listed": next((one for one in rows if one.name == row.name and one.state != "file"), None),
         "secrets": secrets_of(form["data"], library.secrets()),
         "servers": library.servers(),
+        "known": sorted({one.name for one in rows}),
         "agents": library.agents(),
         "shadowed": library.is_shadowed(row.name),
         "saying": SAYINGS.get(request.query_params.get("done", ""), ""),
@@ -105,22 +106,42 @@ async def change_action(request: Request, name: str) -> Response:
     """Put the form into the text, then do what the button says: only look, keep it, or go on to publish it."""
     sent = await fields_of(request)
     library, tenant = app_of(request).library, tenant_of(request)
-    text, do = one(sent, "text"), one(sent, "do")
-    made = changed(text, one(sent, "base") or text, sent, "" if do in DOES else do)
+    text, (do, _, rest) = one(sent, "text"), one(sent, "do").partition(" ")
+    made = changed(text, one(sent, "base") or text, sent, "" if do in DOES else f"{do} {rest}")
     keeps = do in KEEPS and not made.errors and not made.problem
     if not keeps:
         return await editor_page(request, await _row(library, tenant, name, sent), made, sent)
     try:
         await library.save(
-            tenant, name, made.text, expected_hash=one(sent, "hash"), by=caller_of(request).by
+            tenant,
+            name,
+            made.text,
+            expected_hash=one(sent, "hash"),
+            by=caller_of(request).by,
+            files=await _documents(library, (tenant, name), do, rest, sent),
         )
     except StaleError as error:
         return _conflict_page(request, name, made.text, error)
     except RequestError as error:
         row = await _row(library, tenant, name, sent)
         return await editor_page(request, row, made, sent, error)
-    goes_to = f"{editor_of(name)}?done=saved" if do == "save" else publishing_of(name)
-    return RedirectResponse(goes_to, 303)
+    done = {"save": "saved", "publish": ""}.get(do, "document")
+    return RedirectResponse(f"{editor_of(name)}?done={done}" if done else publishing_of(name), 303)
+
+
+async def _documents(
+    library: Library, whose: tuple[str, str], do: str, name: str, sent: Fields
+) -> dict[str, str] | None:
+    """The OpenAPI documents after a button about them was pressed; None when it is not about them."""
+    if do not in {"document", "undocument"}:
+        return None
+    row = await _row(library, *whose, sent)
+    files = dict(row.files)
+    if do == "undocument":
+        files.pop(name, None)
+    else:
+        files[one(sent, "document.name").strip()] = one(sent, "document.text")
+    return files
 
 
 async def _row(library: Library, tenant: str, name: str, sent: Fields) -> Built:
@@ -129,7 +150,9 @@ async def _row(library: Library, tenant: str, name: str, sent: Fields) -> Built:
     except RequestError:
         if not one(sent, "hash"):
             raise
-        return Built(tenant, name, "", "")  # deleted meanwhile: what was typed is shown all the same
+        return Built(
+            tenant, name, "", ""
+        )  # deleted meanwhile: what was typed is shown all the same
 
 
 def _conflict_page(request: Request, name: str, text: str, error: StaleError) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 
 import httpx2
@@ -42,6 +43,13 @@ def hash_in(page: str) -> str:
     found = re.search(r'name="hash" value="(\w*)"', page)
     assert found is not None, page
     return found[1]
+
+
+def text_in(page: str) -> str:
+    """The text that the editor shows."""
+    found = re.search(r'<textarea id="text"[^>]*>\n(.*?)</textarea>', page, re.DOTALL)
+    assert found is not None, page
+    return unescape(found[1])
 
 
 def build(site: str, name: str, text: str = "") -> str:
@@ -199,6 +207,23 @@ def test_what_is_typed_badly_stays_where_it_was_typed(site: str) -> None:
     refused = post(site, "/actions/greet.odd/publish", hash=hash_in(broken), do="published")
     assert refused.status_code == 422
     assert "not right yet" in refused.text
+
+
+def test_documents_are_kept_with_an_action_that_needs_one(site: str) -> None:
+    page = post(site, "/actions/new", name="shop.order", kind="openapi").text
+    text = text_in(page)
+    document = '{"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "paths": {}}'
+    fields = {"base": text, "text": text, "document.name": "api.json", "document.text": document}
+    page = post(site, "/actions/shop.order/edit", hash=hash_in(page), do="document", **fields).text
+    assert "The draft is saved with its documents." in page
+    assert f"{len(document)} characters" in page
+    fields |= {"document.name": "../etc"}
+    refused = post(site, "/actions/shop.order/edit", hash=hash_in(page), do="document", **fields)
+    assert "is no name of a document" in refused.text
+    fields = {"base": text, "text": text, "f.title": "Order", "do": "undocument api.json"}
+    page = post(site, "/actions/shop.order/edit", hash=hash_in(page), **fields).text
+    assert "Remove the document" not in page
+    assert "title: Order" in text_in(page)
 
 
 def test_names_that_are_taken_or_odd_are_refused_on_the_page(site: str) -> None:

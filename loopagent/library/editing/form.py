@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from loopagent.actions.complaints import inside, known_keys
 from loopagent.actions.durations import RateLimit
-from loopagent.actions.format import ActionFile, Run
+from loopagent.actions.format import HTTP_KINDS, ActionFile, Run
 from loopagent.actions.format_http import Auth
 from loopagent.core.json_values import is_array, is_object
 from loopagent.documents import Loc
@@ -74,6 +74,8 @@ SECTIONS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("proof", "Forms, examples and tests", ("ui", "examples", "tests")),
 )
 """Parts of the form: name, heading and keys; what is nowhere goes into the first."""
+HTTP_ONLY: Final = frozenset({"egress.hosts", "secrets", "errors"})
+"""What other kinds than those that send HTTP requests seldom need."""
 LABELS: Final = {
     "approval.policy": "Who decides",
     "run.url": "Address",
@@ -144,6 +146,11 @@ class Rows:
         """How buttons name it."""
         return path_of(self.loc)
 
+    @property
+    def present(self) -> bool:
+        """Whether it has any."""
+        return bool(self.items)
+
 
 Part = Field | Rows
 
@@ -160,7 +167,7 @@ class Section:
     @property
     def hidden(self) -> int:
         """How many of those that are folded away the document sets."""
-        return sum(bool(getattr(one, "present", False)) for one in self.more)
+        return sum(one.present for one in self.more)
 
 
 def sections_of(data: dict[str, Any]) -> list[Section]:
@@ -170,10 +177,12 @@ def sections_of(data: dict[str, Any]) -> list[Section]:
         data: What the document says; it may be wrong in any way.
     """
     made = [Section(name, label) for name, label, _ in SECTIONS]
+    sends = inside(data.get("run"), "kind") in HTTP_KINDS
     homes = {key: at for at, (_, _, keys) in enumerate(SECTIONS) for key in keys}
     for one in parts_of(data):
         section = made[homes.get(to_camel(str(one.loc[0])), 0)]
-        (section.parts if one.common else section.more).append(one)
+        common = one.common and (sends or one.present or path_of(one.loc) not in HTTP_ONLY)
+        (section.parts if common else section.more).append(one)
     return made
 
 
