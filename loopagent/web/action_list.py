@@ -32,8 +32,6 @@ class Facts:
     effects: str = ""
     steps: tuple[str, ...] = ()
     """Actions that it calls."""
-    secrets: tuple[str, ...] = ()
-    """Secrets that it says it uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +59,12 @@ def facts_of(text: str) -> Facts:
     run = run if is_object(run) else {}
     steps = run.get("steps")
     called = [one.get("action") for one in steps if is_object(one)] if is_array(steps) else []
-    secrets = data.get("secrets")
     return Facts(
         _text(data.get("title")),
         _text(data.get("description")),
         _text(run.get("kind")),
         _text(data.get("effects")).replace("destructive", "irreversible"),
         tuple(one for one in called if isinstance(one, str)),
-        tuple(map(_text, secrets)) if is_array(secrets) else (),
     )
 
 
@@ -77,7 +73,10 @@ def _text(value: Any) -> str:
 
 
 def list_rows(
-    code: Mapping[str, Action[..., Any]], agents: Mapping[str, Any], built: Iterable[Built]
+    code: Mapping[str, Action[..., Any]],
+    agents: Mapping[str, Any],
+    built: Iterable[Built],
+    live: Mapping[str, Action[..., Any]],
 ) -> list[Row]:
     """All actions, sorted by name.
 
@@ -85,9 +84,10 @@ def list_rows(
         code: Those of files and Python.
         agents: Agents by name; each has `actions`.
         built: Those of the library.
+        live: What is published of the library, by name.
     """
     rows = [_of_code(one, agents) for one in code.values()]
-    rows += [_of_library(one, one.name in code) for one in built]
+    rows += [_of_library(one, live.get(one.name), one.name in code) for one in built]
     callers: dict[str, list[str]] = {}
     for row in rows:
         for step in row.facts.steps:
@@ -102,26 +102,24 @@ def _with_callers(row: Row, callers: Sequence[str]) -> Row:
 
 
 def _of_code(action: Action[..., Any], agents: Mapping[str, Any]) -> Row:
-    used_by = tuple(
-        sorted(one for one, agent in agents.items() if action.spec.name in agent.actions)
-    )
-    row = action_row(action, list(used_by))
+    name = action.spec.name
+    used_by = tuple(sorted(one for one, agent in agents.items() if name in agent.actions))
+    version = action_row(action, [])["version"]
+    return Row(name, _facts(action), "file", used_by, version=version)
+
+
+def _facts(action: Action[..., Any]) -> Facts:
+    row = action_row(action, [])
     steps = getattr(getattr(getattr(action, "file", None), "run", None), "steps", ())
-    facts = Facts(
-        row["title"],
-        row["description"],
-        row["kind"],
-        row["effects"],
-        tuple(str(one.action) for one in steps),
-        tuple(row["secrets"]),
-    )
-    return Row(action.spec.name, facts, "file", used_by, version=row["version"])
+    called = tuple(str(one.action) for one in steps)
+    return Facts(row["title"], row["description"], row["kind"], row["effects"], called)
 
 
-def _of_library(built: Built, shadowed: bool) -> Row:
+def _of_library(built: Built, live: Action[..., Any] | None, shadowed: bool) -> Row:
     version = f"version {built.published}" if built.published is not None else ""
     agents = built.agents if built.published is not None else ()
-    return Row(built.name, facts_of(built.draft), built.state, agents, (), version, shadowed)
+    facts = facts_of(built.draft) if live is None else _facts(live)
+    return Row(built.name, facts, built.state, agents, (), version, shadowed)
 
 
 def wanted(rows: Iterable[Row], asked: Mapping[str, str]) -> list[Row]:

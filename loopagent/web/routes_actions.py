@@ -12,7 +12,7 @@ from loopagent.actions.build import FileAction
 from loopagent.actions.importing.texts import yaml_text
 from loopagent.errors import RequestError
 from loopagent.library.editing.starters import KINDS, renamed_copy, starter
-from loopagent.web.action_list import EFFECTS, STATES, list_rows, wanted
+from loopagent.web.action_list import EFFECTS, STATES, Row, list_rows, wanted
 from loopagent.web.posts import Fields, fields_of, one
 from loopagent.web.shared import app_of, caller_of, pages_of, tenant_of
 
@@ -25,7 +25,7 @@ router = APIRouter(include_in_schema=False)
 async def list_actions(request: Request) -> Response:
     """The actions of files and of the library; search and filters are in the address."""
     app, asked = app_of(request), dict(request.query_params)
-    rows = list_rows(app.actions, app.agents, await app.library.list(tenant_of(request)))
+    rows = await all_rows(request)
     context = {
         "rows": wanted(rows, asked),
         "all": len(rows),
@@ -43,6 +43,13 @@ async def list_actions(request: Request) -> Response:
 async def new_action(request: Request) -> Response:
     """What kinds there are, and other ways to begin."""
     return _new_page(request, {"name": [request.query_params.get("name", "")]})
+
+
+async def all_rows(request: Request) -> list[Row]:
+    """All actions, with who uses them."""
+    app, tenant = app_of(request), tenant_of(request)
+    built, live = await app.library.list(tenant), await app.library.definitions.all(tenant)
+    return list_rows(app.actions, app.agents, built, live)
 
 
 def _new_page(request: Request, sent: Fields, error: RequestError | None = None) -> Response:

@@ -14,10 +14,9 @@ from loopagent.errors import RequestError
 from loopagent.library import Library, StaleError
 from loopagent.library.editing.changing import Changed, changed
 from loopagent.library_port import Built
-from loopagent.web.action_list import Row, list_rows
 from loopagent.web.editor_view import form_context, remarks_of, secrets_of
 from loopagent.web.posts import Fields, fields_of, one
-from loopagent.web.routes_actions import WRITE, editor_of, text_of_file
+from loopagent.web.routes_actions import WRITE, all_rows, editor_of, text_of_file
 from loopagent.web.shared import app_of, caller_of, pages_of, tenant_of
 
 
@@ -55,16 +54,10 @@ async def _file_page(request: Request, name: str) -> Response:
         text = text_of_file(action)
     except RequestError:
         text = ""
-    listed = [one for one in await _rows(request) if one.name == name and one.state == "file"]
+    listed = [one for one in await all_rows(request) if one.name == name and one.state == "file"]
     context: dict[str, Any] = {"row": listed[0], "spec": action.spec, "text": text}
     context["may_write"] = caller_of(request).may(WRITE)
     return pages_of(request).page(request, "action_file.html", context)
-
-
-async def _rows(request: Request) -> list[Row]:
-    """All actions, with who uses them."""
-    app = app_of(request)
-    return list_rows(app.actions, app.agents, await app.library.list(tenant_of(request)))
 
 
 async def editor_page(
@@ -77,7 +70,7 @@ async def editor_page(
     """The editor with a text that need not be saved."""
     library = app_of(request).library
     complaints = await library.lint(row.tenant, made.text, row.name)
-    rows = await _rows(request)
+    rows = await all_rows(request)
     form = form_context(made, sent)
     context = {
         **form,

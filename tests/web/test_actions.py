@@ -121,15 +121,15 @@ def test_text_and_form_follow_each_other_and_checks_lead_to_their_line(
     with watched(browser, site) as seen:
         page = seen.page
         page.goto("/actions/greet.both/edit")
-        page.locator("#text").fill(text.replace("title: Greeting", "titel: Hallo\ntags: [a]"))
+        page.locator("#text").fill(text.replace("title: Greeting", "titla: Hallo\ntags: [a]"))
         expect(page.locator("#checks")).to_contain_text("did you mean title?")
         expect(page.get_by_text("not saved")).to_be_visible()
         page.get_by_role("link", name="line 5").click()
-        assert page.evaluate("document.getSelection().toString()") in {"", "titel: Hallo"}
+        assert page.evaluate("document.getSelection().toString()") in {"", "titla: Hallo"}
         chosen = "[text.selectionStart, text.selectionEnd].join()"
         assert page.evaluate(
             f"(() => {{ const {{text}} = document.forms.editor; return {chosen} }})()"
-        ) == (f"{text.index('title')},{text.index('title') + len('titel: Hallo')}")
+        ) == (f"{text.index('title')},{text.index('title') + len('titla: Hallo')}")
         expect(page.locator("#gutter")).to_contain_text("17")
         page.locator("#text").fill(text)
         page.get_by_label("Title", exact=True).fill("Hello")
