@@ -100,6 +100,8 @@ async def change_action(request: Request, name: str) -> Response:
     sent = await fields_of(request)
     library, tenant = app_of(request).library, tenant_of(request)
     text, (do, _, rest) = one(sent, "text"), one(sent, "do").partition(" ")
+    if do == "check" and one(sent, "new.param").strip():
+        do, rest = "add", "params"  # Enter, where the name of a new one stands
     made = changed(text, one(sent, "base") or text, sent, "" if do in DOES else f"{do} {rest}")
     keeps = do in KEEPS and not made.errors and not made.problem
     if not keeps:

@@ -141,6 +141,28 @@ def test_text_and_form_may_both_have_been_typed_into() -> None:
     assert set(made.errors) == {"p.1.name", "p.1.required"}
 
 
+def test_what_the_text_says_otherwise_by_now_is_left_alone() -> None:
+    for typed, values, do, said in (
+        ("run: something\n", {"f__run__method": "PUT"}, "", "something else here"),
+        ("errors: [{code: A}]\n", {"f__errors__0__when": "true"}, "", ""),
+        ("errors: []\n", {"f__errors__0__when": "true"}, "", "something else here"),
+        ("errors: 5\nrun: 7\n", {}, "add run.steps", "something else here"),
+        ("params: {$ref: x}\n", {"p__0__name": "n", "p__0__required": ""}, "drop params 0", "not in the text"),
+        ("params: {$ref: x}\n", {}, "add params", ""),
+    ):  # fmt: skip
+        made = changed(typed, TEXT, sent(TEXT, **values), do)
+        assert said in "".join([made.problem, *made.errors.values()])
+        assert bool(made.problem or made.errors) is bool(said)
+        if said or "params" in typed:
+            assert made.text == typed
+
+
+def test_a_text_that_cannot_be_read_says_what_of_the_form_has_to_wait() -> None:
+    made = changed("a: [", TEXT, sent(TEXT, f__title="Mine"))
+    assert "Title: Mine" in made.problem
+    assert changed("a: [", TEXT, sent(TEXT)).problem == ""
+
+
 def test_another_authentication_keeps_what_both_have() -> None:
     text = TEXT.replace("{type: bearer, token: ", "{type: basic, username: me, password: ")
     _, new = difference(typing(text, f__run__auth__type="oauth2"), text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from loopagent.actions.complaints import inside, known_keys
@@ -14,6 +14,7 @@ from loopagent.library.editing import designer
 from loopagent.library.editing.designer import Designer, designer_of
 from loopagent.library.editing.fields import ABSENT, Field, NotMeantError, meant
 from loopagent.library.editing.form import (
+    ROWS,
     Section,
     each_field,
     parts_of,
@@ -88,7 +89,7 @@ def changed(text: str, base: str, sent: Sent, do: str = "") -> Changed:
         return Changed(rewritten(text, wanted), errors)
     except DocumentError as error:
         return Changed(text, problem=_lost(error.problems[0].partition(": ")[2], typed))
-    except SpliceError as error:
+    except (SpliceError, NotMeantError) as error:
         return Changed(text, problem=str(error))
 
 
@@ -128,7 +129,7 @@ def _apply(wanted: dict[str, Any], one: Field, typed: str, errors: dict[str, str
 def _of_parameter(wanted: dict[str, Any], one: Field, typed: str) -> None:
     known = inside(inside(wanted, "params"), "properties")
     name = str(one.loc[-1])
-    if not is_object(known) or name not in known:
+    if designer_of(wanted).whole is not None or not is_object(known) or name not in known:
         raise NotMeantError("this parameter is not in the text any more")
     if one.name.endswith(".required"):
         designer.require(wanted, name, typed)
@@ -155,7 +156,8 @@ def _press(wanted: dict[str, Any], do: str, names: list[str], sent: Sent) -> Non
     act, _, rest = do.partition(" ")
     where, _, number = rest.partition(" ")
     at = int(number) if number.isdecimal() else -1
-    if act not in _ROW or (act == "add") != (at < 0):
+    known = where in ROWS or (where == "params" and designer_of(wanted).whole is None)
+    if not known or act not in _ROW or (act == "add") != (at < 0):
         return
     if where != "params":
         _ROW[act](wanted, tuple(where.split(".")), at)
@@ -213,13 +215,3 @@ _ROW: Final[dict[str, Callable[[dict[str, Any], Loc, int], None]]] = {
     "down": _move_row(1),
 }
 """What buttons of rows do."""
-
-
-def refused(fields: list[Field], sent: Sent, errors: Mapping[str, str]) -> list[Field]:
-    """Fields with what was typed into them where it could not be taken over."""
-    return [
-        replace(one, error=errors[one.name], shown=list(sent.get(one.name, [""]))[-1])
-        if one.name in errors
-        else one
-        for one in fields
-    ]

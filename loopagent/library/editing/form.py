@@ -18,7 +18,7 @@ from loopagent.actions.format import HTTP_KINDS, ActionFile, Run
 from loopagent.actions.format_http import Auth
 from loopagent.core.json_values import is_array, is_object
 from loopagent.documents import Loc
-from loopagent.library.editing.fields import ABSENT, Field, Widget, holding
+from loopagent.library.editing.fields import ABSENT, Field, NotMeantError, Widget, holding
 
 
 NOT_HERE: Final = frozenset(
@@ -330,14 +330,19 @@ def place(data: dict[str, Any], loc: Loc, value: Any) -> None:
         data: The document; it is changed.
         loc: Where.
         value: What; `ABSENT` takes away what is there, and objects around it that are empty then.
+
+    Raises:
+        NotMeantError: Something else stands around it.
     """
     *above, last = loc
     holders: list[Any] = [data]
     for at, part in enumerate(above):
         held: Any = inside(holders[-1], part)
         if not is_object(held) and not is_array(held):
-            if value is ABSENT or not isinstance(part, str) or not is_object(holders[-1]):
+            if value is ABSENT:
                 return
+            if held is not None or isinstance(part, int) or not is_object(holders[-1]):
+                raise NotMeantError("the text says something else here; look at it first")
             held = {}
             _put(holders[-1], part, held, known_keys(ActionFile, data, loc[:at]))
         holders.append(held)

@@ -206,7 +206,7 @@ const listen = () => {
 const numberLines = (text) => {
   const gutter = document.getElementById("gutter");
   const count = text.value.split("\n").length;
-  if (gutter.childElementCount === 0 && gutter.dataset.count === String(count)) return;
+  if (gutter.dataset.count === String(count)) return;
   gutter.dataset.count = String(count);
   gutter.textContent = Array.from({ length: count }, (_, at) => at + 1).join("\n");
 };
@@ -233,6 +233,8 @@ const useEditor = () => {
   if (!form) return;
   const text = document.getElementById("text");
   numberLines(text);
+  const line = Number(new URLSearchParams(location.search).get("line"));
+  if (line > 0) goToLine(line);
   text.addEventListener("input", () => numberLines(text));
   text.addEventListener("scroll", () => { document.getElementById("gutter").scrollTop = text.scrollTop; });
   form.addEventListener("click", (event) => {
