@@ -118,9 +118,32 @@ def editor_of(name: str) -> str:
     return f"/actions/{quote(name, safe='')}/edit"
 
 
+def look_of(name: str) -> str:
+    """Where an action is only looked at."""
+    return f"/actions/{quote(name, safe='')}/look"
+
+
 @router.get("/actions/{name}")
 async def open_action(request: Request, name: str) -> Response:
-    """Go to the page of an action."""
-    if name not in app_of(request).actions:
+    """Go to the page of an action: the editor for whoever may use it."""
+    in_code = name in app_of(request).actions
+    if not in_code:
         await app_of(request).library.get(tenant_of(request), name)
-    return RedirectResponse(editor_of(name), 303)
+    edits = caller_of(request).may(WRITE) and not in_code
+    return RedirectResponse(editor_of(name) if edits else look_of(name), 303)
+
+
+@router.get("/actions/{name}/look")
+async def look_at_action(request: Request, name: str) -> Response:
+    """What an action is, for everybody; its text only for those who may write one."""
+    app, may_write = app_of(request), caller_of(request).may(WRITE)
+    asked = request.query_params.get("source")
+    rows = [one for one in await all_rows(request) if one.name == name]
+    row = next((one for one in rows if one.state == "file" or asked != "file"), None)
+    if row is None:
+        raise RequestError("unknown_action", f"There is no action {name!r}.", status=404)
+    live = await app.library.definitions.all(tenant_of(request))
+    action = app.actions.get(name) if row.state == "file" else live.get(name)
+    text = text_of_file(action) if may_write and isinstance(action, FileAction) else ""
+    context = {"row": row, "action": action, "text": text, "may_write": may_write}
+    return pages_of(request).page(request, "action_look.html", context)

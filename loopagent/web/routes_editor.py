@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -16,7 +15,7 @@ from loopagent.library.editing.changing import Changed, changed
 from loopagent.library_port import Built
 from loopagent.web.editor_view import form_context, remarks_of, secrets_of
 from loopagent.web.posts import Fields, fields_of, one
-from loopagent.web.routes_actions import WRITE, all_rows, editor_of, text_of_file
+from loopagent.web.routes_actions import all_rows, editor_of, look_of
 from loopagent.web.shared import app_of, caller_of, pages_of, tenant_of
 
 
@@ -37,27 +36,14 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/actions/{name}/edit")
 async def edit_action(request: Request, name: str) -> Response:
-    """The editor; for an action of a file or in Python, what there is to know of it."""
+    """The editor; an action that is only in files or in Python can be looked at."""
     library, tenant = app_of(request).library, tenant_of(request)
-    in_code = name in app_of(request).actions
-    asked = request.query_params.get("source")
-    if in_code and (asked == "file" or all(one.name != name for one in await library.list(tenant))):
-        return await _file_page(request, name)
+    if name in app_of(request).actions and all(
+        row.name != name for row in await library.list(tenant)
+    ):
+        return RedirectResponse(f"{look_of(name)}?source=file", 303)
     row = await library.get(tenant, name)
     return await editor_page(request, row, Changed(row.draft), {})
-
-
-async def _file_page(request: Request, name: str) -> Response:
-    app = app_of(request)
-    action = app.actions[name]
-    try:
-        text = text_of_file(action)
-    except RequestError:
-        text = ""
-    listed = [one for one in await all_rows(request) if one.name == name and one.state == "file"]
-    context: dict[str, Any] = {"row": listed[0], "spec": action.spec, "text": text}
-    context["may_write"] = caller_of(request).may(WRITE)
-    return pages_of(request).page(request, "action_file.html", context)
 
 
 async def editor_page(
@@ -88,7 +74,6 @@ async def editor_page(
         "shadowed": library.is_shadowed(row.name),
         "saying": SAYINGS.get(request.query_params.get("done", ""), ""),
         "error": error,
-        "may_write": caller_of(request).may(WRITE),
     }
     status = 200 if error is None else error.status
     return pages_of(request).page(request, "action_edit.html", context, status=status)
@@ -151,7 +136,7 @@ async def _row(library: Library, tenant: str, name: str, sent: Fields) -> Built:
 
 
 def _conflict_page(request: Request, name: str, text: str, error: StaleError) -> Response:
-    current = error.current
+    current = error.row
     theirs = current.draft if current is not None else ""
     context = {
         "name": name,

@@ -12,7 +12,7 @@ from loopagent.errors import RequestError
 from loopagent.library_port import Built, Version
 from loopagent.web.editor_view import remarks_of
 from loopagent.web.posts import Fields, fields_of, one
-from loopagent.web.routes_actions import WRITE, editor_of
+from loopagent.web.routes_actions import editor_of
 from loopagent.web.shared import app_of, caller_of, pages_of, tenant_of
 
 
@@ -43,7 +43,6 @@ async def _publish_page(
         "agents": {agent: agent in sent.get("agent", row.agents) for agent in known},
         "note": one(sent, "note"),
         "error": error,
-        "may_write": caller_of(request).may(WRITE),
     }
     status = 200 if error is None else error.status
     return pages_of(request).page(request, "action_publish.html", context, status=status)
@@ -98,7 +97,6 @@ async def _versions_page(
         "difference": compared,
         "changes": changes,
         "error": error,
-        "may_write": caller_of(request).may(WRITE),
     }
     status = 200 if error is None else error.status
     return pages_of(request).page(request, "action_versions.html", context, status=status)

@@ -154,7 +154,6 @@ async def site() -> AsyncIterator[Site]:
             "writer": (await app.keys.create("w", tenant="acme", scopes=["actions.write"]))[0],
             "owner": (await app.keys.create("o", tenant="acme", user="ann", scopes=["admin"]))[0],
         }
-        await app.library.save("acme", "post", f"# {SECRET}\n", expected_hash=None, by="ann")
         api = create_api(app, manage=False)
         ids = {"run_id": view.id, "other_id": view.id, "request_id": row.id, "note_id": note.id}
         [notice] = (await app.store.notices())[0]
