@@ -124,8 +124,8 @@ async def try_agent(request: Request, name: str) -> Response:
             approve=one(sent, "approve") == "yes",
         )
     except RequestError as error:
-        return _agent_page(request, agent, sent, error)
-    return _agent_page(request, agent, sent, tried=_tried(played, problems))
+        return await _agent_page(request, agent, sent, error)
+    return await _agent_page(request, agent, sent, tried=_tried(played, problems))
 
 
 def _tried(played: Played | None, problems: list[str]) -> dict[str, Any]:

@@ -136,7 +136,7 @@ async def _row(library: Library, tenant: str, name: str, sent: Fields) -> Built:
 
 
 def _conflict_page(request: Request, name: str, text: str, error: StaleError) -> Response:
-    current = error.row
+    current = error.current
     theirs = current.draft if current is not None else ""
     context = {
         "name": name,
