@@ -212,7 +212,7 @@ async def test_what_is_another_tenant_s_is_not_there(site: Site, key: str) -> No
         if (method, re.sub(r"\{.*?\}", "{}", path)) in SERVER_S:
             assert answer.status_code == 403, (method, path)
             continue
-        named = "{" in path and any(one in path for one in MINE)
+        named = "{" in path and (any(one in path for one in MINE) or path.startswith("/actions"))
         given = method == "POST" and path.endswith("/artifacts")
         own = {"/compare", "/api/v1/notifications", "/api/v1/requests/approve"}
         if named or given or path in own:
@@ -249,3 +249,16 @@ async def test_the_owner_finds_everything(site: Site) -> None:
             answer = await site.call(method, path, "owner")
             ours = "triggers" in path or not path.endswith("/{name}")
             assert answer.status_code == 200 or not ours, (path, answer.text[:300])
+
+
+async def test_who_may_not_write_actions_only_looks_at_them(site: Site) -> None:
+    key, _ = await site.app.keys.create("r", tenant="acme", scopes=["runs"])
+    site.keys["reader"] = key
+    page = (await site.call("GET", "/actions/{name}/look", "reader")).text
+    assert "needs a key with the scope" in page
+    assert "https://api.example.com" not in page
+    assert "New action" not in (await site.call("GET", "/actions", "reader")).text
+    for path in ("/actions/{name}/edit", "/actions/{name}/versions", "/actions/{name}/publish"):
+        assert (await site.call("GET", path, "reader")).status_code == 403
+    for path in ("/actions/{name}/edit", "/actions/{name}/manage", "/actions/new"):
+        assert (await site.call("POST", path, "reader")).status_code == 403

@@ -95,7 +95,7 @@ def test_a_box_of_yaml_says_what_it_shows(value: Any) -> None:
         ({"f__retry__retryOn": "429\n5xx"}, "retryOn: [429, 5xx]"),
         ({"f__run__headers": "X-A: {from: params.note}"}, "headers: {X-A: {from: params.note}}"),
         ({"f__run__paginate__by": "page"}, "paginate: {by: page}"),
-        ({"f__approval__policy": ""}, "-approval:"),
+        ({"f__approval__policy": ""}, "approval: {show: [town]} "),
         ({"f__idempotency__header": ""}, "-idempotency:"),
         ({"f__errors__0__code": "GONE"}, "code: GONE"),
         ({"p__1__description": "Where to"}, "town: {type: string, description: Where to}"),
@@ -239,3 +239,5 @@ def test_new_keys_stand_where_the_format_has_them() -> None:
 def test_the_form_of_the_example_is_without_complaint() -> None:
     assert not read_actions(TEXT, Path("a.yaml")).problems
     assert not [one.name for one in every(TEXT) if one.name.startswith("y")]
+    helps = {one.name: one.help for one in every(TEXT)}
+    assert helps["f.description"] == "What it does and when to use it, for the model."

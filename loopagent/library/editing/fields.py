@@ -78,7 +78,7 @@ def holding(field: Field, value: Any) -> Field:
 def _says(field: Field, shown: str, value: Any) -> bool:
     """Whether a browser sends back a text that means what the document says."""
     if not shown:
-        return True  # false, an empty text or an empty list: it stays until something is typed
+        return not value  # false, an empty text or an empty list: it stays until something is typed
     try:
         return "\r" not in shown and same(meant(field, shown), value)
     except NotMeantError:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, Union, cast, get_args, get_origin
 
@@ -16,6 +18,7 @@ from loopagent.actions.complaints import inside, known_keys
 from loopagent.actions.durations import RateLimit
 from loopagent.actions.format import HTTP_KINDS, ActionFile, Run
 from loopagent.actions.format_http import Auth
+from loopagent.core.described import field_docs
 from loopagent.core.json_values import is_array, is_object
 from loopagent.documents import Loc
 from loopagent.library.editing.fields import ABSENT, Field, NotMeantError, Widget, holding
@@ -209,12 +212,23 @@ def _walk(
     model: type[BaseModel], data: dict[str, Any], loc: Loc, *, needed: bool = True
 ) -> Iterator[Part]:
     """The parts of an object; `needed` says whether it must be there at all."""
-    for name, info in model.model_fields.items():
+    for name, info in _described(model).items():
         key = info.alias or name
         real = next((one for one in (key, to_snake(key)) if one in data), key)
         path = path_of(tuple(one for one in (*loc, key) if isinstance(one, str)))
         if path not in NOT_HERE:
             yield from _parts(info, data.get(real, ABSENT), (*loc, real), path, needed=needed)
+
+
+@cache
+def _described(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model, each with what its docstring says."""
+    docs = field_docs(model)
+    made: dict[str, FieldInfo] = {}
+    for name, info in model.model_fields.items():
+        made[name] = copy(info)
+        made[name].description = info.description or docs.get(name)
+    return made
 
 
 def _parts(info: FieldInfo, value: Any, loc: Loc, path: str, *, needed: bool) -> Iterator[Part]:
