@@ -52,6 +52,11 @@ class SecretValue:
         self._value = value
         self._hosts = hosts
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts it may be sent to."""
+        return self._hosts
+
     def __repr__(self) -> str:
         """The name only."""
         return f"SecretValue({self.name!r})"

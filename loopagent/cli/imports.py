@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
+from loopagent.actions.importing.changing import Change
 from loopagent.actions.importing.curl import import_curl
 from loopagent.actions.importing.document import ApiDocument
 from loopagent.actions.importing.fetching import fetch_api, is_address, read_api_file
 from loopagent.actions.importing.mcp import plan_mcp
 from loopagent.actions.importing.openapi import (
-    Change,
     Plan,
     file_of,
     plan_import,

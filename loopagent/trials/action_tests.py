@@ -16,7 +16,7 @@ from loopagent.actions.build import FileAction, StandIn, make_action
 from loopagent.actions.checks import INVALID_PARAMS
 from loopagent.actions.format import HTTP_KINDS, ActionFile, ActionTest, Mock
 from loopagent.actions.means import Means
-from loopagent.actions.secrets import SecretValue
+from loopagent.actions.recorded import TEST_RUN, TEST_STEP, TestSecrets
 from loopagent.actions.throttle import Throttles
 from loopagent.actions.tokens import Tokens
 from loopagent.core.outcome import Outcome
@@ -68,16 +68,6 @@ class ActionTestResult:
             "problems": self.problems,
             "seconds": round(self.seconds, 3),
         }
-
-
-class _Secrets:
-    """Stands in for every secret of an action."""
-
-    def __init__(self, hosts: tuple[str, ...]) -> None:
-        self._hosts = hosts
-
-    def get(self, name: str) -> SecretValue | None:
-        return SecretValue(name, f"secret-{name}-of-the-test", self._hosts)
 
 
 def run_action_tests(
@@ -154,7 +144,7 @@ class _Trial:
             params, problems, _ = check_params(action.spec.parameters, self._test.params)
             if problems:
                 return Outcome.failed(INVALID_PARAMS, str(problems[0]))
-            context = ActionContext("test", "1:action.0", ask=self._ask)
+            context = ActionContext(TEST_RUN, TEST_STEP, ask=self._ask)
             return await invoker.invoke(action, params, context)
         finally:
             await invoker.aclose()
@@ -172,7 +162,7 @@ class _Trial:
         }
         return Means(
             egress=EVERYWHERE,
-            secrets=_Secrets(self._file.egress.hosts),
+            secrets=TestSecrets(self._file.egress.hosts),
             allowed_modules=self._means.allowed_modules,
             actions=actions,
             client=client,

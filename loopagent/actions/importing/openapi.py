@@ -7,13 +7,11 @@ import re
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
+from loopagent.actions.importing.changing import Change, change_of
 from loopagent.actions.importing.document import ApiDocument
-from loopagent.actions.importing.merging import merged
 from loopagent.actions.importing.operations import Draft, Options, drafts
-from loopagent.actions.importing.texts import difference, edited_text, yaml_text
-from loopagent.actions.reading import read_actions
 from loopagent.errors import ConfigError
 
 
@@ -24,24 +22,6 @@ MAX_OPERATIONS: Final = 200
 """Operations in one import: more tools than that help no model."""
 FOLDER: Final = "imports"
 """Beside the actions: the documents, and what was made of them."""
-SENSITIVE: Final = ("run", "egress", "secrets", "effects", "approval")
-"""When the document changes one of these, a person has to look again."""
-What = Literal["new", "same", "changed", "gone", "removed", "refused"]
-
-
-@dataclass(slots=True)
-class Change:
-    """What an import does to one action; `lines` is the difference of its file."""
-
-    name: str
-    what: What
-    lines: list[str] = field(default_factory=list[str])
-    notes: list[str] = field(default_factory=list[str])
-    text: str = ""
-
-    def public(self) -> dict[str, Any]:
-        """As JSON."""
-        return {"name": self.name, "what": self.what, "lines": self.lines, "notes": self.notes}
 
 
 @dataclass(slots=True)
@@ -183,40 +163,9 @@ def file_of(out: Path, name: str) -> Path:
 def _change(
     draft: Draft, out: Path, before: dict[str, dict[str, Any]], *, explicit: bool
 ) -> Change:
-    if draft.problems:
-        return Change(draft.name, "refused", notes=draft.problems)
     path = file_of(out, draft.name)
-    base = before.get(draft.name)
-    if not path.exists():
-        if base is not None and not explicit:
-            return Change(
-                draft.name, "removed", notes=["its file was removed; --pick brings it back"]
-            )
-        text = yaml_text(draft.action)
-        return Change(draft.name, "new", notes=draft.notes, text=text)
-    text = path.read_text(encoding="utf-8")
-    if base is None:
-        what = f"{path.name} exists and is of no earlier import; choose another --name"
-        return Change(draft.name, "refused", notes=[what])
-    return _update(draft, text, base, path)
-
-
-def _update(draft: Draft, text: str, base: dict[str, Any], path: Path) -> Change:
-    reading = read_actions(text, path)
-    if len(reading.written) != 1:
-        what = f"{path.name} cannot be read as one action; mend it and import again"
-        return Change(draft.name, "refused", notes=[what])
-    mine = reading.written[0].complaints.document.value
-    conflicts: list[str] = []
-    value = merged(base, mine, draft.action, conflicts)
-    notes = [f"{one}: changed here and in the document; yours stays" for one in conflicts]
-    if value == mine:
-        return Change(draft.name, "same", notes=notes)
-    if mine.get("enabled", True) and any(value.get(key) != mine.get(key) for key in SENSITIVE):
-        value["enabled"] = False
-        notes.append("what it does has changed, so it is disabled until you have looked at it")
-    after = edited_text(text, value)
-    return Change(draft.name, "changed", difference(text, after), notes, after)
+    text = path.read_text(encoding="utf-8") if path.exists() else None
+    return change_of(draft, text, before.get(draft.name), where=path, explicit=explicit)
 
 
 def write_import(plan: Plan, out: Path) -> list[Path]:
