@@ -175,6 +175,23 @@ GET /actions/{{name}}/versions
 POST /actions/{{name}}/versions
 POST /actions/{{name}}/manage
 """
+_IMPORTING: Final = f"""
+GET {V1}/secrets
+GET {V1}/mcp-servers
+POST {V1}/actions/import/mcp
+POST {V1}/actions/select
+GET /secrets
+GET /actions/new/curl
+POST /actions/new/curl
+GET /actions/new/openapi
+POST /actions/new/openapi
+GET /actions/new/mcp
+GET /actions/new/mcp/{{name}}
+POST /actions/new/mcp/{{name}}
+GET /actions/{{name}}/test
+POST /actions/{{name}}/test
+POST /actions/{{name}}/test/select
+"""
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
@@ -207,6 +224,7 @@ RULES: Final = (
     *(Rule(method, path, ("runs",)) for method, path in _pairs(_RUNNING)),
     *(Rule(method, path, ("requests.answer",)) for method, path in _pairs(_ANSWERING)),
     *(Rule(method, path, ("actions.write",)) for method, path in _pairs(_BUILDING)),
+    *(Rule(method, path, ("actions.write",)) for method, path in _pairs(_IMPORTING)),
 )
 """The table; the first rule that fits is taken."""
 OPEN: Final = (

@@ -1,16 +1,19 @@
-"""What would come of importing: previews of OpenAPI documents and curl commands. Nothing is written or called."""
+"""What would come of importing OpenAPI documents, curl commands and tools, and saving it as drafts."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 
+from loopagent.actions.importing.changing import Change, What
 from loopagent.actions.importing.curl import FromCurl, import_curl
 from loopagent.actions.importing.document import read_api
-from loopagent.actions.importing.openapi import Plan, plan_import, prefix_of
+from loopagent.actions.importing.keeping import key_of
+from loopagent.actions.importing.openapi import Plan, picked, plan_import, prefix_of
 from loopagent.actions.importing.operations import Draft, Options
 from loopagent.actions.importing.texts import yaml_text
 from loopagent.core.action_spec import EffectClass
@@ -18,6 +21,8 @@ from loopagent.errors import ConfigError, RequestError
 from loopagent.http.body import Body, View
 from loopagent.http.problems import responses
 from loopagent.http.routes_runs import host
+from loopagent.library.importing import Offer, offer, save_drafts
+from loopagent.web.shared import app_of, caller_of, tenant_of
 
 
 router = APIRouter(tags=["actions"], dependencies=[Depends(host)])
@@ -41,6 +46,8 @@ class OpenApiImport(Body):
     """Address to call instead of the servers that are named."""
     variables: dict[str, str] = Field(default_factory=dict)
     """Values of server variables."""
+    save: bool = False
+    """Save what is picked as drafts of the library; `pick` has to say what."""
 
 
 class ImportedOperation(View):
@@ -70,6 +77,10 @@ class ImportedOperation(View):
     """What keeps it from being imported; empty when nothing does."""
     yaml: str
     """The action file, disabled; empty when there are problems."""
+    change: What
+    """What saving it would do to the drafts of the library: `new`, `same`, `changed` or `refused`."""
+    difference: list[str]
+    """The lines of its draft that would change."""
 
 
 class OpenApiPreview(View):
@@ -83,6 +94,10 @@ class OpenApiPreview(View):
     """Digest of its text."""
     operations: list[ImportedOperation]
     """Its operations, in its order."""
+    gone: list[str]
+    """Drafts of an earlier import whose operations it has no more."""
+    saved: dict[str, str]
+    """What was to be saved, by name: empty when it was, or else why not."""
 
 
 class CurlImport(Body):
@@ -106,29 +121,65 @@ class CurlPreview(View):
 
 
 @router.post("/actions/import/openapi", responses=responses(400, 401, 403, 413, 422, 503))
-async def preview_openapi(asked: OpenApiImport) -> OpenApiPreview:
-    """Show which actions would come of an OpenAPI document: operations, effects, servers, secrets, problems."""
-    plan = await asyncio.to_thread(_planned, asked)
+async def preview_openapi(request: Request, asked: OpenApiImport) -> OpenApiPreview:
+    """Show which actions would come of an OpenAPI document, or save them as drafts.
+
+    Beside operations, effects, servers, secrets and problems it says how they differ from the drafts of an earlier
+    import. Nobody is called.
+    """
+    try:
+        plan = await asyncio.to_thread(_planned, asked)
+        found, saved = await offered(request, plan, asked.pick, asked.tags, save=asked.save)
+    except ConfigError as error:
+        raise refused(error) from error
     return OpenApiPreview(
         title=plan.document.title,
         name=plan.prefix,
         sha256=plan.document.sha256,
-        operations=[_operation(one) for one in plan.drafts],
+        operations=[_operation(draft, change) for draft, change in found.drafts],
+        gone=[one.name for one in found.gone],
+        saved=saved,
     )
 
 
+async def offered(
+    request: Request, plan: Plan, picks: list[str], tags: list[str], *, save: bool
+) -> tuple[Offer, dict[str, str]]:
+    """What is picked of an import, and what became of it when it was to be saved.
+
+    Args:
+        request: The request.
+        plan: The import, with all its drafts.
+        picks: What is picked; empty for all, if it is only looked at.
+        tags: Only operations with one of these tags; empty for all.
+        save: Whether to save what is picked.
+
+    Raises:
+        ConfigError: Nothing fits what is picked, or too much.
+        RequestError: `nothing_picked` (422): it was to be saved and nothing was picked.
+    """
+    if save and not picks and not tags:
+        text = "Say in `pick` what to save; `*` is all of it."
+        raise RequestError("nothing_picked", text, status=422)
+    library, tenant, by = app_of(request).library, tenant_of(request), caller_of(request).by
+    whole = await offer(library, tenant, plan)
+    wanted = picked(plan.drafts, picks, tags) if picks or tags else plan.drafts
+    keys = {key_of(one) for one in wanted}
+    found = replace(whole, drafts=[one for one in whole.drafts if key_of(one[0]) in keys])
+    saved = await save_drafts(library, tenant, found, keys, by=by) if save else {}
+    return found, saved
+
+
 def _planned(asked: OpenApiImport) -> Plan:
-    try:
-        document = read_api(asked.document, asked.source)
-        options = Options(asked.name or prefix_of(document), asked.base_url, asked.variables)
-        return plan_import(document, options, picks=asked.pick, tags=asked.tags)
-    except ConfigError as error:
-        raise _refused(error) from error
+    document = read_api(asked.document, asked.source)
+    options = Options(asked.name or prefix_of(document), asked.base_url, asked.variables)
+    return plan_import(document, options)
 
 
-def _operation(draft: Draft) -> ImportedOperation:
+def _operation(draft: Draft, change: Change) -> ImportedOperation:
     text = "" if draft.problems else yaml_text(draft.action)
-    return ImportedOperation(**draft.public(), yaml=text)
+    lines = change.lines
+    return ImportedOperation(**draft.public(), yaml=text, change=change.what, difference=lines)
 
 
 @router.post("/actions/import/curl", responses=responses(400, 401, 403, 413, 422, 503))
@@ -137,10 +188,11 @@ async def preview_curl(asked: CurlImport) -> CurlPreview:
     try:
         made: FromCurl = import_curl(asked.command, asked.name)
     except ConfigError as error:
-        raise _refused(error) from error
+        raise refused(error) from error
     return CurlPreview(yaml=yaml_text(made.action), secrets=made.secrets, notes=made.notes)
 
 
-def _refused(error: ConfigError) -> RequestError:
+def refused(error: ConfigError, status: int = 422) -> RequestError:
+    """The error for what cannot be imported."""
     text = "; ".join([str(error), *error.problems[:10]])
-    return RequestError("cannot_import", text[:2_000], status=422)
+    return RequestError("cannot_import", text[:2_000], status=status)

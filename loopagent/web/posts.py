@@ -11,6 +11,8 @@ from loopagent.errors import RequestError
 
 
 MAX_FIELDS = 2_000
+MAX_PART_BYTES = 20_000_000
+MAX_MANY_FIELDS = 10_000
 Fields = Mapping[str, list[str]]
 
 
@@ -35,6 +37,30 @@ async def fields_of(request: Request) -> Fields:
     for name, value in pairs:
         found.setdefault(name, []).append(value.replace("\r\n", "\n"))
     return found
+
+
+async def form_of(request: Request) -> Fields:
+    """The fields of a posted form that may be long or have files; a file is a field with its text.
+
+    Raises:
+        RequestError: `cross_site` (403) when another site sent it, `bad_form` (400).
+    """
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        return await fields_of(request)
+    check_origin(request)
+    form = await request.form(max_files=1, max_fields=MAX_MANY_FIELDS, max_part_size=MAX_PART_BYTES)
+    found: dict[str, list[str]] = {}
+    for name, value in form.multi_items():
+        text = value if isinstance(value, str) else _text(await value.read())
+        found.setdefault(name, []).append(text.replace("\r\n", "\n"))
+    return found
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RequestError("bad_form", "The file is no text in UTF-8.", status=400) from error
 
 
 def check_origin(request: Request) -> None:

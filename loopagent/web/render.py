@@ -218,12 +218,21 @@ def coded(text: str) -> Markup:
     )
 
 
+def tidy(text: str) -> str:
+    """A text that is JSON, indented; any other as it is."""
+    try:
+        return pretty(json.loads(text))
+    except ValueError:
+        return text
+
+
 FILTERS: dict[str, Any] = {
     "visible": visible,
     "amount": amount,
     "found": found,
     "coded": coded,
     "markdown": markdown,
+    "tidy": tidy,
     "iso": iso,
     "duration": duration,
     "pretty": pretty,

@@ -19,6 +19,9 @@ from loopagent.web import (
     routes_control,
     routes_desk,
     routes_editor,
+    routes_import_curl,
+    routes_import_mcp,
+    routes_import_openapi,
     routes_inbox,
     routes_keys,
     routes_memory,
@@ -26,7 +29,9 @@ from loopagent.web import (
     routes_oidc,
     routes_publish,
     routes_runs,
+    routes_secrets,
     routes_signin,
+    routes_tryout,
 )
 from loopagent.web.render import STATIC, Pages
 from loopagent.web.shared import pages_of
@@ -63,6 +68,11 @@ def add_pages(api: FastAPI, app: App) -> None:
         routes_actions.router,
         routes_editor.router,
         routes_publish.router,
+        routes_import_curl.router,
+        routes_import_openapi.router,
+        routes_import_mcp.router,
+        routes_secrets.router,
+        routes_tryout.router,
         routes_signin.router,
         routes_oidc.router,
     ):

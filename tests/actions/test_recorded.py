@@ -9,7 +9,7 @@ import pytest
 from loopagent.actions.build import make_action
 from loopagent.actions.importing.texts import yaml_text
 from loopagent.actions.recorded import NotKeptError, Recorded, as_example, as_test, outcome_of
-from loopagent.testing.action_tests import run_action_test
+from loopagent.trials.action_tests import run_action_test
 from tests.actions.making import means, read
 
 

@@ -51,8 +51,8 @@ class SeenTool:
     @property
     def state(self) -> ToolState:
         """`changed` when an action has seen another one, `new` when none uses it."""
-        states = self.actions.values()
-        return next((one for one in _GRAVEST if one in states), "new")
+        found = sorted(self.actions.values(), key=_GRAVEST.index)
+        return found[0] if found else "new"
 
 
 @dataclass(frozen=True, slots=True)

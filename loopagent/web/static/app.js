@@ -258,6 +258,21 @@ const useEditor = () => {
   });
 };
 
+// ---- lists to pick from: narrowed while something is typed, and how many are picked
+const narrow = (input) => {
+  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const row of document.querySelectorAll(`#${input.dataset.filter} [data-words]`)) {
+    row.hidden = !words.every((one) => row.dataset.words.includes(one));
+  }
+};
+const countPicked = () => {
+  for (const place of document.querySelectorAll("[data-picked]")) {
+    const boxes = [...document.querySelectorAll(`#${place.dataset.picked} input[name="pick"]`)];
+    const picked = boxes.filter((one) => one.checked).length;
+    place.textContent = `${picked} of ${boxes.length} picked`;
+  }
+};
+
 document.addEventListener("keydown", press);
 document.addEventListener("submit", guardDecision);
 document.addEventListener("change", (event) => {
@@ -277,6 +292,8 @@ document.addEventListener("input", (event) => {
   if (shown) shown.textContent = event.target.value;
   const box = event.target.id && document.querySelector(`[data-follows="${CSS.escape(event.target.id)}"]`);
   if (box && event.isTrusted) box.checked = event.target.value !== event.target.defaultValue;
+  if (event.target.dataset?.filter) narrow(event.target);
+  if (event.target.name === "pick") countPicked();
 });
 document.addEventListener("htmx:after:swap", () => { localTimes(); title(); useFollow(); });
 window.addEventListener("pageshow", () => {
@@ -290,6 +307,7 @@ help.addEventListener("click", keys["?"]);
 connected();
 badge();
 localTimes();
+countPicked();
 useDrafts();
 useFollow();
 useEditor();
