@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loopagent.actions.format import OpenApiRun
+from loopagent.actions.importing.keeping import FILE as IMPORTED
 from loopagent.actions.reading import read_actions
 from loopagent.cli import imports
 from loopagent.cli.actions import actions
@@ -145,9 +146,12 @@ def export(
         if to == NO_FILE:
             out.file.write(text)
             return 0
-        _write(
-            {target: text, **{target.parent / one: it for one, it in found.files.items()}}, force
-        )
+        documents = {
+            target.parent / one: it
+            for one, it in found.files.items()
+            if one != IMPORTED  # of use to the library only
+        }
+        _write({target: text, **documents}, force)
         return 0
 
     with_app(project, db, work)

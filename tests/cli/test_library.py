@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from loopagent import App
+from loopagent.actions.importing.keeping import FILE
 from loopagent.cli.main import cli
 from loopagent.errors import LoopAgentError
 from tests.library.making import text
@@ -53,6 +56,17 @@ def test_what_was_published_becomes_a_file(folder: Path) -> None:
     assert "is there already" in call(folder, "export", "mail.send")
     assert "hidden by a file" in call(folder, "built")
     assert "api.example.com" in call(folder, "export", "mail.send", "--out", "-", "--version", "1")
+
+
+def test_where_a_draft_was_imported_from_becomes_no_file(folder: Path) -> None:
+    async def save() -> None:
+        async with App(store=f"sqlite:///{folder / 'runs.db'}") as app:
+            kept = {FILE: "{}"}
+            await app.library.save("", "mail.send", text(), files=kept, expected_hash=None, by="x")
+
+    asyncio.run(save())
+    call(folder, "export", "mail.send")
+    assert [one.name for one in (folder / "actions").iterdir()] == ["mail.send.action.yaml"]
 
 
 def test_a_file_that_is_wrong_is_not_published(folder: Path) -> None:
