@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loopagent.access import OPERATOR, Caller
+from loopagent.core.json_values import compact_json
 from loopagent.core.lineage import ARROW
 from loopagent.ports import RequestRow
 from loopagent.request_view import approvers_of, shown_params
@@ -16,6 +17,7 @@ from loopagent.web.questions import Question, questions_of
 from loopagent.web.render import person
 
 
+GIST_CHARS = 120
 RISK_OF_EFFECTS = {"read": "low", "write": "medium", "external": "high", "irreversible": "highest"}
 RISKS = ("low", "medium", "high", "highest")
 KINDS = {
@@ -66,6 +68,17 @@ class Card:
     def open(self) -> bool:
         """Whether it can be answered, by whoever looks at it."""
         return self.row.status == "open" and self.may_answer
+
+    @property
+    def gist(self) -> str:
+        """What is asked, in a line: the parameters of a call, or how the text begins; empty when the title says it."""
+        if self.params:
+            said = ", ".join(f"{name}: {compact_json(one)}" for name, one in self.params.items())
+        else:
+            lines = (line.strip().lstrip("#>*- ").rstrip("*") for line in self.text.split("\n"))
+            said = next((line for line in lines if line), "")
+        cut = said if len(said) <= GIST_CHARS else f"{said[:GIST_CHARS]}…"
+        return "" if said == self.title else cut
 
     @property
     def params(self) -> Mapping[str, Any]:

@@ -62,6 +62,8 @@ def test_a_plan_is_sent_back_edited_and_approved(
     plan = ended(client, request)["requests"][0]
     with watched(browser, site, viewport=PHONE, color_scheme="dark") as seen:
         page = seen.page
+        page.goto("/")
+        expect(page.get_by_text("1. Mail Ann.").first).to_be_visible()
         page.goto(f"/requests/{plan['requestId']}")
         seen.check()
         page.get_by_role("button", name="Send back").click()
