@@ -54,6 +54,11 @@ def test_edited_parameters_run_and_not_those_that_were_proposed(
     assert "bea" in str(done["data"])
 
 
+def test_the_list_says_in_a_line_what_a_call_is_made_with(client: httpx2.Client, site: str) -> None:
+    asked(client, "mailer")
+    assert 'class="row-gist">to: &#34;ann&#34;</p>' in client.get(site).text
+
+
 def test_a_plan_is_sent_back_edited_and_approved(
     browser: Browser, client: httpx2.Client, site: str
 ) -> None:
@@ -62,8 +67,6 @@ def test_a_plan_is_sent_back_edited_and_approved(
     plan = ended(client, request)["requests"][0]
     with watched(browser, site, viewport=PHONE, color_scheme="dark") as seen:
         page = seen.page
-        page.goto("/")
-        expect(page.get_by_text("1. Mail Ann.").first).to_be_visible()
         page.goto(f"/requests/{plan['requestId']}")
         seen.check()
         page.get_by_role("button", name="Send back").click()
