@@ -136,7 +136,7 @@ async def preview_openapi(request: Request, asked: OpenApiImport) -> OpenApiPrev
         title=plan.document.title,
         name=plan.prefix,
         sha256=plan.document.sha256,
-        operations=[_operation(draft, change) for draft, change in found.drafts],
+        operations=await asyncio.to_thread(_operations, found),
         gone=[one.name for one in found.gone],
         saved=saved,
     )
@@ -174,6 +174,10 @@ def _planned(asked: OpenApiImport) -> Plan:
     document = read_api(asked.document, asked.source)
     options = Options(asked.name or prefix_of(document), asked.base_url, asked.variables)
     return plan_import(document, options)
+
+
+def _operations(found: Offer) -> list[ImportedOperation]:
+    return [_operation(draft, change) for draft, change in found.drafts]
 
 
 def _operation(draft: Draft, change: Change) -> ImportedOperation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from loopagent.actions.importing.keeping import (
     kept_text,
     key_of,
     rename,
+    text_of,
 )
 from loopagent.actions.importing.openapi import MAX_OPERATIONS
 from loopagent.errors import RequestError
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from loopagent.actions.importing.openapi import Plan
     from loopagent.actions.importing.operations import Draft
     from loopagent.library.service import Library
+    from loopagent.library_port import Built
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,8 @@ async def offer(
     there = {one.name: There(one.draft, one.files) for one in await library.list(tenant)}
     rename(plan, there, names or {})
     shadowed = [one.name for one in plan.drafts if library.is_shadowed(one.name)]
-    changes = changes_of(plan, there, shadowed)
+    # Large documents take their time.
+    changes = await asyncio.to_thread(changes_of, plan, there, shadowed)
     count = len(plan.drafts)
     return Offer(plan, list(zip(plan.drafts, changes[:count], strict=True)), changes[count:])
 
@@ -81,10 +85,11 @@ async def save_drafts(
     if len(chosen) > MAX_OPERATIONS:
         text = f"{len(chosen)} are too many at once; pick at most {MAX_OPERATIONS}."
         raise RequestError("too_many", text, status=422)
+    known = {row.name: row for row in await library.list(tenant)}
     said: dict[str, str] = {}
     for draft, change in chosen:
         try:
-            await _save(library, tenant, found.plan, (draft, change), by)
+            await _save(library, tenant, found.plan, (draft, change, known.get(draft.name)), by)
             said[draft.name] = ""
         except RequestError as error:
             said[draft.name] = str(error)
@@ -92,20 +97,19 @@ async def save_drafts(
 
 
 async def _save(
-    library: Library, tenant: str, plan: Plan, one: tuple[Draft, Change], by: str
+    library: Library, tenant: str, plan: Plan, one: tuple[Draft, Change, Built | None], by: str
 ) -> None:
-    draft, change = one
+    draft, change, known = one
     if change.what == "same":
         return
     if change.what not in {"new", "changed"}:
         raise RequestError("refused", "; ".join(change.notes), status=422)
-    known = {row.name: row for row in await library.list(tenant)}.get(draft.name)
-    files: dict[str, str] = {**(known.files if known else {}), FILE: kept_text(plan, draft)}
+    kept = await asyncio.to_thread(kept_text, plan, draft)
     await library.save(
         tenant,
         draft.name,
-        change.text,
-        files=files,
+        text_of(draft, change),
+        files={**(known.files if known else {}), FILE: kept},
         expected_hash=known.draft_hash if known else None,
         by=by,
     )

@@ -17,6 +17,7 @@ from loopagent.actions.importing.keeping import (
     key_of,
     part_of,
     rename,
+    text_of,
 )
 from loopagent.actions.importing.openapi import Plan, plan_import
 from loopagent.actions.importing.operations import Options
@@ -48,7 +49,7 @@ def plan(document: dict[str, Any] = DOCUMENT) -> Plan:
 
 def saved(made: Plan) -> dict[str, There]:
     return {
-        draft.name: There(change.text, {FILE: kept_text(made, draft)})
+        draft.name: There(text_of(draft, change), {FILE: kept_text(made, draft)})
         for draft, change in zip(made.drafts, changes_of(made, {}), strict=True)
     }
 

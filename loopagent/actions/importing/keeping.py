@@ -107,6 +107,9 @@ def changes_of(
         plan: The import, with all its drafts.
         there: The drafts that are there, by name.
         elsewhere: Names of actions that are none of the library.
+
+    Returns:
+        The changes in the order of the drafts; the text of a new one is left to `text_of`, since few are picked.
     """
     others = set(elsewhere)
     changes = [_change(one, there.get(one.name), taken=one.name in others) for one in plan.drafts]
@@ -117,6 +120,11 @@ def changes_of(
         for name, one in sorted(there.items())
         if name not in known and _of(plan, one)
     ]
+
+
+def text_of(draft: Draft, change: Change) -> str:
+    """What to save of a draft that is new or changed."""
+    return change.text or yaml_text(plain(draft.action))
 
 
 def _of(plan: Plan, there: There) -> bool:
@@ -132,7 +140,7 @@ def _change(draft: Draft, there: There | None, *, taken: bool) -> Change:
         return Change(draft.name, "refused", notes=[what])
     action = plain(draft.action)
     if there is None:
-        return Change(draft.name, "new", notes=draft.notes, text=yaml_text(action))
+        return Change(draft.name, "new", notes=draft.notes)
     kept = there.kept
     if kept is None:
         what = "there is an action of this name that was not imported; choose another name"
