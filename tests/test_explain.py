@@ -12,7 +12,7 @@ from loopagent.core.facts import FACT_TYPES
 from loopagent.explain import Explanation, explain
 from loopagent.explain_rules import NONE, QUIET, RULES
 from loopagent.explain_seats import SEATS
-from tests.cli.test_cli import loopagent
+from tests.cli.commands import loopagent
 from tests.http.server import make_project
 from tests.testing.test_scenarios import DONE, LOOK, MAIL, calls, play
 

@@ -15,9 +15,9 @@ from loopagent.cli.main import cli
 from loopagent.cli.opening import open_app
 from loopagent.errors import ConfigError
 from loopagent.project import load_project
-from tests.cli.test_cli import ROOT, loopagent
+from tests.cli.commands import loopagent
 from tests.fakes.web import Got, Reply, Web, as_json
-from tests.http.server import serving
+from tests.http.server import ROOT, serving
 
 
 DESK = ROOT / "examples" / "parcel-desk"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,29 +12,16 @@ from pathlib import Path
 import pytest
 
 from loopagent import resources
+from tests.cli.commands import loopagent, process
 from tests.fakes.provider import FakeProvider
-from tests.http.server import make_project
+from tests.http.server import ROOT, make_project
 
 
-ROOT = Path(__file__).parent.parent.parent
 VECTORS = ROOT / "tests" / "vectors" / "replies.jsonl"
 
 
-def loopagent(*arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "loopagent", *arguments],
-        capture_output=True,
-        text=True,
-        input=stdin,
-        timeout=50,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, **env},
-    )
-
-
 def test_the_demo_runs_to_its_end_without_a_network() -> None:
-    done = loopagent("demo", "--headless")
+    done = process("demo", "--headless")
     assert done.returncode == 0, done.stderr
     for shown in (
         "late_orders ok",
@@ -52,7 +38,7 @@ def test_the_demo_runs_to_its_end_without_a_network() -> None:
 
 def test_run_prints_json_and_ends_with_the_code_of_its_end(tmp_path: Path) -> None:
     project = str(make_project(tmp_path / "p"))
-    done = loopagent(
+    done = process(
         "run", "looker", "Go.", "--project", project, "--json", "--set", "a.b=1", "--set", "c=text"
     )
     run = json.loads(done.stdout)

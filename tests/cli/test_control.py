@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.test_cli import loopagent
+from tests.cli.commands import loopagent
 from tests.http.server import make_project
 
 

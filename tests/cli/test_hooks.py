@@ -9,7 +9,7 @@ import pytest
 
 from loopagent.errors import ConfigError
 from loopagent.project import load_project
-from tests.cli.test_cli import loopagent
+from tests.cli.commands import loopagent
 from tests.http.server import make_project
 
 

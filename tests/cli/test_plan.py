@@ -14,8 +14,8 @@ from loopagent.app import App
 from loopagent.cli.decide import changed_text
 from loopagent.errors import ConfigError
 from loopagent.project import load_project
+from tests.cli.commands import loopagent
 from tests.cli.terminal import terminal
-from tests.cli.test_cli import loopagent
 from tests.http.server import make_project
 
 

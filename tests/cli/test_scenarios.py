@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from tests.cli.test_cli import loopagent
+from tests.cli.commands import loopagent
 from tests.http.server import make_project
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +17,8 @@ import pytest
 from loopagent import Agent, App, ClientToolSpec
 from loopagent.http.sse import LOOK_BACK, unanswered
 from loopagent.models.scripted import ScriptedModel
-from tests.http.server import ROOT, serving
+from tests.cli.commands import loopagent
+from tests.http.server import serving
 from tests.http.test_api import read
 
 
@@ -368,21 +367,16 @@ def test_a_call_outlives_the_server_and_so_does_its_time(folder: Path, tmp_path:
 
 
 def test_a_terminal_prints_the_call_and_a_command_answers_it(folder: Path, tmp_path: Path) -> None:
-    db = str(tmp_path / "runs.db")
-
-    def loopagent(*args: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "loopagent", *args, "--project", str(folder), "--db", db]
-        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-
-    asked = loopagent("run", "mapper", "Go.")
+    where = ("--project", str(folder), "--db", str(tmp_path / "runs.db"))
+    asked = loopagent("run", "mapper", "Go.", *where)
     assert asked.returncode == 3, asked.stderr
     request = next(word for word in asked.stdout.split() if word.endswith(":1:tool.0"))
     assert "open-map" in asked.stdout
-    wrong = loopagent("requests", "answer", request, "--result", '{"shown": 1}')
+    wrong = loopagent("requests", "answer", request, "--result", '{"shown": 1}', *where)
     assert wrong.returncode == 2
     assert "/result/shown" in wrong.stderr
-    done = loopagent("requests", "answer", request, "--result", '{"shown": true}')
+    done = loopagent("requests", "answer", request, "--result", '{"shown": true}', *where)
     assert done.returncode == 0, done.stderr
     assert "completed" in done.stdout
-    late = loopagent("requests", "answer", request, "--error", "no map")
+    late = loopagent("requests", "answer", request, "--error", "no map", *where)
     assert "first answer counts" in late.stderr

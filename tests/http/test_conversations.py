@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from loopagent.cli.main import cli
 from loopagent.errors import LoopAgentError
-from tests.cli.test_cli import loopagent
+from tests.cli.commands import loopagent
 from tests.http.server import make_project, serving
 
 
