@@ -49,7 +49,7 @@ class Shown:
 
 
 def card(row: RequestRow) -> dict[str, Any]:
-    """A request as `GET /requests/{id}` shows it."""
+    """A request as `GET /requests/{id}` shows it, but for what depends on who looks at it."""
     return {
         "id": row.id,
         "runId": row.run_id,
@@ -59,4 +59,6 @@ def card(row: RequestRow) -> dict[str, Any]:
         "resolvedAt": row.resolved_at,
         "body": row.body,
         "resolution": row.resolution,
+        "holder": row.holder,
+        "heldAt": row.held_at,
     }

@@ -46,6 +46,7 @@ def test_the_public_names() -> None:
         "Agent",
         "App",
         "Ask",
+        "Asking",
         "Attachment",
         "Button",
         "ClientToolSpec",
