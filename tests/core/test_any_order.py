@@ -241,7 +241,7 @@ class Player:
         return moved.state
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(STEPS, st.booleans(), st.data())
 def test_the_run_is_the_same_however_it_comes_about(
     steps: list[dict[str, Any]], hooks: bool, data: st.DataObject

@@ -84,7 +84,7 @@ def test_any_text_can_be_read(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(SOUP)
 @example('{"message":"a"b"c","taskComplete":true}')
 def test_any_soup_of_json_can_be_read(text: str) -> None:
@@ -96,7 +96,7 @@ def test_any_bytes_can_be_read(data: bytes) -> None:
     check(data.decode("utf-8", "surrogatepass" if data.isascii() else "surrogateescape"))
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(RENDERED, st.data())
 def test_a_damaged_reply_can_be_read(rendered: tuple[Any, str], data: st.DataObject) -> None:
     text = rendered[1]
@@ -122,7 +122,7 @@ LIKELY = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(LIKELY)
 def test_any_use_of_the_protocols_keys_can_be_read(value: Any) -> None:
     check(json.dumps(value))
@@ -199,7 +199,7 @@ def test_unescaped_quotes_around_words_are_kept(said: str, frame: str) -> None:
 NOISE = st.text('"ab ,.1', max_size=12)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     NOISE,
     st.sampled_from(['{"message":"%s","taskComplete":true}', '{"x":[1,{"message":"%s"}],"y":"z"}']),
