@@ -61,7 +61,7 @@ def terminal(*arguments: str) -> Iterator[Terminal]:
     try:
         yield made
         made.rest()
-        assert process.wait(timeout=20) == 0, made.seen
+        assert process.wait(timeout=60) == 0, made.seen
     finally:
         process.kill()
         process.wait()

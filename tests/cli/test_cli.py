@@ -92,7 +92,7 @@ def test_ctrl_c_cancels_the_run(tmp_path: Path) -> None:
     while "action.started" not in process.stdout.readline():
         pass
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=15)
+    out, _ = process.communicate(timeout=60)
     assert process.returncode == 4
     assert "run.cancelled" in out
 

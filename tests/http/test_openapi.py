@@ -59,6 +59,6 @@ def _hammer(operation: Any) -> None:
     def send(case: Any) -> None:
         query = case.query if isinstance(case.query, dict) else {}
         query.pop("wait", None)
-        case.call_and_validate(checks=CHECKS, timeout=20)
+        case.call_and_validate(checks=CHECKS, timeout=60)
 
     send()

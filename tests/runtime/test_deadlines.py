@@ -49,7 +49,7 @@ async def check(waits: list[tuple[int, str]]) -> None:
             deadlines.drop(result)
     waiting = [one for one, (_, then) in zip(results, waits, strict=True) if then == "wait"]
     if waiting:
-        await asyncio.wait(waiting, timeout=10)
+        await asyncio.wait(waiting, timeout=60)
     for number, (ticks, then) in enumerate(waits):
         if then == "wait":
             assert results[number].result() is None

@@ -44,5 +44,5 @@ def test_the_demo_is_decided_in_the_page(browser: Browser) -> None:
             seen.check()
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     assert process.returncode == 0
