@@ -32,7 +32,7 @@ def app(store: str, script: list[Any] | None = None, **options: Any) -> App:
 async def test_a_waiting_run_has_no_lease_and_tells_that_it_rests(tmp_path: Path) -> None:
     script = [SCRIPT[0], *SCRIPT]
     async with app(f"sqlite:///{tmp_path}/runs.db", script) as host:
-        view = await host.wait((await host.start("picker", "Go.")).id, timeout_seconds=10)
+        view = await host.wait((await host.start("picker", "Go.")).id, timeout_seconds=60)
         assert (view.loop.state, view.state.waiting) == ("client_tool", True)
         assert await host.store.owner(view.id) is None
         following = asyncio.create_task(_types(host, view.id, view.seq, "run.idle"))
@@ -69,7 +69,7 @@ async def test_another_process_takes_the_answer_and_the_first_ones_clock_does_no
     limits = {"clientToolTimeoutMs": 700}
     ending = [SCRIPT[0], {"taskComplete": True, "message": "Done by the second."}]
     async with app(store, limits=limits) as first, app(store, ending) as second:
-        view = await first.wait((await first.start("picker", "Go.")).id, timeout_seconds=10)
+        view = await first.wait((await first.start("picker", "Go.")).id, timeout_seconds=60)
         await second.answer_call(view.id, "1:tool.0", ToolAnswer(result="a"))
         assert (await _ended(second, view.id)).state.result.message == "Done by the second."
         await asyncio.sleep(1.0)  # the first one's clock runs out meanwhile
@@ -82,7 +82,7 @@ async def test_time_goes_on_to_the_same_moment_after_a_restart(tmp_path: Path) -
     store = f"sqlite:///{tmp_path}/runs.db"
     limits = {"clientToolTimeoutMs": 1_000}
     async with app(store, limits=limits) as host:
-        view = await host.wait((await host.start("picker", "Go.")).id, timeout_seconds=10)
+        view = await host.wait((await host.start("picker", "Go.")).id, timeout_seconds=60)
         due = view.state.client_calls[0].due
         assert view.state.pending[f"1:tool.0{DUE}"] is not None
     async with app(store, limits=limits) as host:
@@ -106,7 +106,7 @@ async def test_time_goes_on_to_the_same_moment_after_a_restart(tmp_path: Path) -
 
 async def test_steering_and_messages_do_not_touch_an_open_call() -> None:
     async with app("memory://") as host:
-        view = await host.wait((await host.start("picker", "Go.")).id, timeout_seconds=10)
+        view = await host.wait((await host.start("picker", "Go.")).id, timeout_seconds=60)
         await host.post(view.id, "hurry", delivery="steer")
         assert (await host.get(view.id)).loop.state == "client_tool"
         await host.answer_call(view.id, "1:tool.0", ToolAnswer(result="a"))
@@ -119,7 +119,7 @@ async def test_the_hosts_own_code_may_answer_for_any_client() -> None:
     async with app("memory://") as host:
         session = fingerprint("a-secret-of-client-one")
         view = await host.start("picker", "Go.", client=session)
-        await host.wait(view.id, timeout_seconds=10)
+        await host.wait(view.id, timeout_seconds=60)
         with pytest.raises(RequestError, match="another client"):
             await host.answer_call(view.id, "1:tool.0", ToolAnswer(result="a", client=""))
         with pytest.raises(RequestError, match="There is no run"):
@@ -131,7 +131,7 @@ async def test_the_hosts_own_code_may_answer_for_any_client() -> None:
 
 async def test_results_that_are_no_json_or_too_large_leave_the_call_open() -> None:
     async with app("memory://", limits={"maxResultBytes": 1_000, "maxResultChars": 300}) as host:
-        view = await host.wait((await host.start("picker", "Go.")).id, timeout_seconds=10)
+        view = await host.wait((await host.start("picker", "Go.")).id, timeout_seconds=60)
         for result, code in ((object(), "invalid_result"), ("x" * 2_000, "result_too_large")):
             with pytest.raises(RequestError) as caught:
                 await host.answer_call(view.id, "1:tool.0", ToolAnswer(result=result))
@@ -149,10 +149,10 @@ async def test_a_client_brings_tools_as_objects_mappings_or_names() -> None:
     async with app("memory://") as host:
         for given in (PICK, {"name": "pick", "effects": "read"}):
             view = await host.start("picker", "Go.", client_tools=[given])
-            assert (await host.wait(view.id, timeout_seconds=10)).loop.state == "client_tool"
+            assert (await host.wait(view.id, timeout_seconds=60)).loop.state == "client_tool"
         view = await host.start("picker", "Go.", client_tools=["PICK"])
         assert [one.name for one in view.state.spec.client_tools] == ["PICK"]
-        view = await host.wait(view.id, timeout_seconds=10)
+        view = await host.wait(view.id, timeout_seconds=60)
         assert (
             view.loop.state == "interactive"
         )  # what a bare name does is unknown: a person is asked
@@ -162,7 +162,7 @@ async def test_what_no_store_can_hold_is_replaced_in_what_clients_bring(tmp_path
     tool = {"name": "pick", "effects": "read", "description": "lone \ud800 and \0"}
     async with app(f"sqlite:///{tmp_path}/runs.db") as host:
         view = await host.start("picker", "Go.", client_tools=[tool])
-        await host.wait(view.id, timeout_seconds=10)
+        await host.wait(view.id, timeout_seconds=60)
         medium = {"mediaType": "text/plain", "data": "eA==", "name": "\ud83d.txt"}
         answer = ToolAnswer(result={"\ud800": "\0"}, media=(medium,))
         await host.answer_call(view.id, "1:tool.0", answer)
@@ -198,7 +198,7 @@ async def test_a_result_has_a_depth_that_can_be_kept() -> None:
     for _ in range(200):
         deep = [deep]
     async with app("memory://") as host:
-        view = await host.wait((await host.start("picker", "Go.")).id, timeout_seconds=10)
+        view = await host.wait((await host.start("picker", "Go.")).id, timeout_seconds=60)
         with pytest.raises(RequestError) as caught:
             await host.answer_call(view.id, "1:tool.0", ToolAnswer(result=deep))
     assert caught.value.code == "invalid_result"

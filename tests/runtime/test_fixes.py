@@ -92,7 +92,7 @@ async def test_fix_34_a_run_that_fails_at_once_leaves_a_trace() -> None:
     broken: list[Any] = [{"error": {"kind": "auth", "message": "no key"}}]
     async with app(broken) as host:
         run = await host.start("tester", "go")
-        view = await host.wait(run.id, timeout_seconds=10)
+        view = await host.wait(run.id, timeout_seconds=60)
         events = [one["type"] for one in await host.store.events(run.id)]
     assert view.state.status == "failed"
     assert events[0] == "run.created"
@@ -117,7 +117,7 @@ async def test_fix_35_nothing_a_caller_or_an_action_holds_is_shared() -> None:
     mine: dict[str, Any] = {"list": [1, 2]}
     async with app(script, change) as host:
         run = await host.start("tester", "go", payload=mine)
-        view = await host.wait(run.id, timeout_seconds=10)
+        view = await host.wait(run.id, timeout_seconds=60)
         events = await host.store.events(run.id)
     assert mine == {"list": [1, 2]}
     assert view.state.payload == {"list": [1, 2], "n": 1}
@@ -153,13 +153,13 @@ async def test_fix_43_two_answers_resume_a_run_once() -> None:
     ]
     async with app(script, send) as host:
         run = await host.start("tester", "go")
-        await host.wait(run.id, timeout_seconds=10)
+        await host.wait(run.id, timeout_seconds=60)
         (request,), _ = await host.requests()
         answers = await asyncio.gather(
             *[host.answer(request.id, decision="approve", by=f"p{one}") for one in range(4)],
             return_exceptions=True,
         )
-        await host.wait(run.id, timeout_seconds=10)
+        await host.wait(run.id, timeout_seconds=60)
         events = [one["type"] for one in await host.store.events(run.id)]
     refused = [one for one in answers if isinstance(one, RequestError)]
     assert [one.code for one in refused] == ["already_resolved"] * 3
@@ -183,7 +183,7 @@ async def test_fix_45_the_log_has_a_call_before_it_is_made() -> None:
     ]
     async with app(script, charge) as host:
         run = await host.start("tester", "go")
-        await host.wait(run.id, timeout_seconds=10)
+        await host.wait(run.id, timeout_seconds=60)
     assert "action.started" in seen
     assert "reported" in seen, "it is journaled as started, so that it never silently runs twice"
     assert "action.completed" not in seen
@@ -211,7 +211,7 @@ async def test_fix_47_words_do_not_make_a_failure_fatal() -> None:
     ]
     async with app(script, wordy, typed, limits=Limits(max_mistakes=0)) as host:
         run = await host.start("tester", "go")
-        await host.wait(run.id, timeout_seconds=10)
+        await host.wait(run.id, timeout_seconds=60)
         events = await host.store.events(run.id)
     ends = [
         (one["type"], one["data"]["action"])

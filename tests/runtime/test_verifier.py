@@ -105,7 +105,7 @@ async def test_an_action_verifies_with_what_it_asks_for() -> None:
     tester = Agent("tester", model=model, actions=[check], completion=by(action="check"))
     async with App(agents=[tester]) as host:
         run = await host.start("tester", "Count.", payload={"n": 1})
-        view = await host.wait(run.id, timeout_seconds=10)
+        view = await host.wait(run.id, timeout_seconds=60)
         events = [one["type"] for one in await host.store.events(run.id)]
     assert view.state.status == "completed"
     assert given == [("Count.", {"n": 1})] * 2
@@ -129,7 +129,7 @@ async def test_another_model_verifies_and_its_call_is_counted(
     )
     async with App(agents=[tester]) as host:
         run = await host.start("tester", "Count.")
-        view = await host.wait(run.id, timeout_seconds=10)
+        view = await host.wait(run.id, timeout_seconds=60)
         events = await host.store.events(run.id)
     assert view.state.status == status
     (call,) = [one["data"] for one in events if one["type"] == "model.call"]
