@@ -100,27 +100,43 @@ def read_documents(text: str, path: Path) -> list[Document]:
     Raises:
         DocumentError: One cannot be read, a key stands twice, it is too large, or there is none.
     """
-    nodes = _parse_all(text, path)
-    if path.suffix.lower() == ".json" or not any(isinstance(one, MappingNode) for one in nodes):
-        return [read_document(text, path)]
-    made: list[Document] = []
-    problems: list[str] = []
-    for node in nodes:
-        if isinstance(node, ScalarNode) and not _content(node):
-            continue
-        reader = _Reader(path)
-        try:
-            if not isinstance(node, MappingNode):
-                line, column = _position(node)
-                raise DocumentError(f"{path}:{line}:{column}: (file): a document is no object")  # noqa: TRY301
-            value = cast("dict[str, Any]", reader.read(node))
-        except DocumentError as error:
-            problems += error.problems
-            continue
-        made.append(Document(path, value, reader.positions))
+    made, problems = read_parts(text, path)
     if problems:
         raise DocumentError(*problems)
     return made
+
+
+def read_parts(text: str, path: Path) -> tuple[list[Document], list[str]]:
+    """Read what can be read of a text with one or more documents, so that all that is wrong can be said at once.
+
+    Args:
+        text: The text.
+        path: Where it comes from, for complaints; a name that ends in `.json` must hold one JSON object.
+
+    Returns:
+        The documents, without what could not be read of them, and every complaint as `file:line:column: what`.
+    """
+    made: list[Document] = []
+    problems: list[str] = []
+    try:
+        nodes = _parse_all(text, path)
+        if path.suffix.lower() == ".json" or not any(isinstance(one, MappingNode) for one in nodes):
+            return [read_document(text, path)], []
+    except DocumentError as error:
+        return [], error.problems
+    for node in nodes:
+        if isinstance(node, ScalarNode) and not _content(node):
+            continue
+        if not isinstance(node, MappingNode):
+            line, column = _position(node)
+            problems.append(f"{path}:{line}:{column}: (file): a document is no object")
+            continue
+        reader = _Reader(path)
+        value = reader.readable(node)
+        problems += reader.problems
+        if value is not None:
+            made.append(Document(path, value, reader.positions))
+    return made, problems
 
 
 def read_list(text: str, path: Path) -> list[tuple[tuple[int, int], Any]]:
@@ -233,21 +249,28 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._nodes = 0
-        self._problems: list[str] = []
+        self.problems: list[str] = []
         self.positions: dict[Loc, tuple[int, int]] = {}
 
     def read(self, root: Node) -> Any:
         """The data of a whole text."""
         value = self._value(root, ())
-        if self._problems:
-            raise DocumentError(*self._problems)
+        if self.problems:
+            raise DocumentError(*self.problems)
         return value
+
+    def readable(self, root: MappingNode) -> dict[str, Any] | None:
+        """What can be read of an object, with `problems` for the rest; None when it is too large."""
+        try:
+            return cast("dict[str, Any]", self._value(root, ()))
+        except DocumentError:
+            return None
 
     def _value(self, node: Node, loc: Loc) -> Any:
         self._nodes += 1
         if self._nodes > MAX_NODES or len(loc) > MAX_DEPTH:
             self._complain(node, loc[:1], "too large or nested too deeply (do aliases multiply?)")
-            raise DocumentError(*self._problems)
+            raise DocumentError(*self.problems)
         self.positions.setdefault(loc, _position(node))
         if isinstance(node, MappingNode):
             self._check_tag(node, loc, {"map"})
@@ -298,7 +321,7 @@ class _Reader:
 
     def _complain(self, node: Node, loc: Loc, what: str) -> None:
         line, column = _position(node)
-        self._problems.append(f"{self._path}:{line}:{column}: {show_loc(loc)}: {what}")
+        self.problems.append(f"{self._path}:{line}:{column}: {show_loc(loc)}: {what}")
 
 
 def show_loc(loc: Loc) -> str:

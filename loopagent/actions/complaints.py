@@ -18,6 +18,8 @@ from loopagent.core.problems import path_text, problems_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pydantic_core import ErrorDetails
+
     from loopagent.documents import Document, Loc
 
 TAGS: Final = ("kind", "type")
@@ -65,16 +67,20 @@ class Complaints:
     def add_invalid(self, error: ValidationError, model: type[BaseModel]) -> list[Loc]:
         """Keep what pydantic found; returns the places."""
         data = self.document.value
-        details = error.errors(include_url=False, include_context=False)
+        details = error.errors(include_url=False)
         places = [_without_tags(one["loc"], data) for one in details]
         unknown = {
             path_text(place)
             for place, one in zip(places, details, strict=True)
             if one["type"] == "extra_forbidden"
         }
-        locs = {path_text(one): one for one in places}
+        shown = [(*place, *_tag_of(one)) for place, one in zip(places, details, strict=True)]
+        locs = {path_text(one): one for one in shown}
         for problem in problems_of(error, data):
-            loc = locs.get(problem.path, ())
+            loc = locs.get(problem.path)
+            if loc is None:
+                self.add((), f"{problem.path}: {problem.message}")  # better far off than not at all
+                continue
             if any(len(one) > len(loc) and one[: len(loc)] == loc for one in places):
                 continue  # a list that counts its wrong items as missing
             if problem.path in unknown:
@@ -105,6 +111,13 @@ def _without_tags(loc: Loc, data: Any) -> Loc:
         kept.append(part)
         value = inside(value, part)
     return tuple(kept)
+
+
+def _tag_of(detail: ErrorDetails) -> Loc:
+    """The key that says which alternative an object is, when that is what is wrong with the object."""
+    if detail["type"] not in {"union_tag_invalid", "union_tag_not_found"}:
+        return ()
+    return (str(detail.get("ctx", {})["discriminator"]).strip("'"),)
 
 
 def inside(value: Any, part: int | str) -> Any:

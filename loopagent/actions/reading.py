@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from loopagent.actions.checks import check
 from loopagent.actions.complaints import Complaints, inside
 from loopagent.actions.format import ActionFile
 from loopagent.core.json_values import copied, is_object
-from loopagent.documents import Document, DocumentError, Loc, read_documents
+from loopagent.documents import Document, Loc, read_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +79,13 @@ def read_actions(text: str, path: Path) -> Reading:
         text: The text.
         path: Where it comes from, for complaints; a name that ends in `.json` must hold JSON.
     """
-    try:
-        documents = read_documents(text, path)
-    except DocumentError as error:
-        return Reading(path, unreadable=list(error.problems))
-    return Reading(path, [_read(one) for one in documents])
+    documents, unreadable = read_parts(text, path)
+    written = [_read(one) for one in documents]
+    if (
+        unreadable
+    ):  # what is left of a text is checked, but says perhaps something else than was meant
+        written = [replace(one, action=None) for one in written]
+    return Reading(path, written, unreadable)
 
 
 def read_action(value: dict[str, Any], path: Path | None = None) -> Written:

@@ -54,6 +54,9 @@ _EXPECTED: Final[dict[str, str]] = {
 }
 
 
+_MISSING: Final = frozenset({"missing", "union_tag_not_found"})
+_TAGGED: Final = frozenset({"union_tag_invalid", "union_tag_not_found"})
+"""What is wrong with the key that says which alternative an object is."""
 _SAYS_WHERE: Final = frozenset({"missing", "extra_forbidden"})
 """Complaints about a key that need not be found in the data as it was given."""
 
@@ -164,7 +167,7 @@ def _problem(path: str, wanted: list[str], detail: ErrorDetails) -> Problem:
         return Problem(path, detail["msg"].removeprefix("Value error, "), shorten(value))
     if detail["type"] == "extra_forbidden":
         return Problem(path, "unknown key")
-    if detail["type"] == "missing":
+    if detail["type"] in _MISSING:
         return Problem(path, "required, but missing")
     if detail["type"] == "union_tag_invalid":
         value = detail.get("ctx", {})["tag"]
@@ -199,7 +202,7 @@ def _location(detail: ErrorDetails, data: object) -> list[str | int]:
             kept.append(step)
         elif last and (detail["type"] in _SAYS_WHERE or isinstance(detail["input"], Fault)):
             kept.append(step)
-    if detail["type"] == "union_tag_invalid":
+    if detail["type"] in _TAGGED:
         kept.append(str(detail.get("ctx", {})["discriminator"]).strip("'"))
     return kept
 

@@ -104,7 +104,7 @@ def said(text: str) -> dict[str, Any]:
         RequestError: `bad_yaml` (422).
     """
     reading = read_actions(text, WHERE)
-    if len(reading.written) != 1:
+    if reading.unreadable or len(reading.written) != 1:
         why = "; ".join(reading.unreadable) or "it has to be one action"
         raise RequestError("bad_yaml", f"The text cannot be read: {why}.", status=422)
     value: dict[str, Any] = copied(reading.written[0].complaints.document.value)

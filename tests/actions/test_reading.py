@@ -124,6 +124,9 @@ def test_several_documents_and_the_whole_at_once() -> None:
 WRONG = [
     ("method: GET\n", "method: GETT\n", "22:3: run.method: expected 'GET'", "did you mean GET?"),
     ("  method: GET\n", "  metod: GET\n", "22:3: run.metod: unknown key; did you mean method?", ""),
+    ("kind: http", "kind: htp", "21:3: run.kind: expected one of 'http'", "did you mean http?"),
+    ("  kind: http\n", "", "20:1: run.kind: required, but missing", ""),
+    ("type: bearer", "type: bearr", "25:10: run.auth.type: expected", "did you mean bearer?"),
     ("maxChars", "maxChar", "34:3: result.maxChar: unknown key; did you mean maxChars?", ""),
     ("token: {", "tokn: {", "25:24: run.auth.tokn: unknown key; did you mean token?", ""),
     ("10s", "10 parsecs", "26:3: run.timeout: '10 parsecs' is no time; write it like 10s", ""),
@@ -290,6 +293,14 @@ WRONG = [
 def test_what_is_wrong_and_where(old: str, new: str, start: str, part: str) -> None:
     found = complaints(changed(old, new))
     assert any(one.startswith(f"a.action.yaml:{start}") and part in one for one in found), found
+
+
+def test_a_key_that_stands_twice_hides_nothing_else() -> None:
+    twice = changed("tags: [erp]", "tags: [erp]\ntags: []").replace("GET", "GETT", 1)
+    reading = read_actions(f"{twice}---\n- no object\n---\n{GOOD}", Path("a.action.yaml"))
+    found = [one.split(": ")[1] for one in reading.problems]
+    assert found == ["tags", "(file)", "run.method"]
+    assert reading.actions == []  # until it is clear what the text says
 
 
 def test_the_rest_is_checked_though_some_of_it_cannot_be_read() -> None:
