@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from html import escape
 from typing import Final
 from urllib.parse import quote, quote_plus
 
@@ -24,6 +25,7 @@ KEY_ENDING: Final = "_API_KEY"
 MIN_CHARS: Final = 6
 """Shortest value that is masked; a shorter one would tear up ordinary text."""
 REDACTED: Final = "[redacted]"
+_ESCAPE: Final = re.compile(r"%[0-9A-F]{2}")
 _MIN_CODED_CHARS = 8
 _BITS_PER_BYTE, _BITS_PER_SIGN = 8, 6
 
@@ -31,7 +33,7 @@ _BITS_PER_BYTE, _BITS_PER_SIGN = 8, 6
 class Redactor:
     """Replaces secrets in texts.
 
-    Found are the values themselves and their JSON, URL and base64 forms, base64 also in the middle of
+    Found are the values themselves and their JSON, URL, HTML and base64 forms, base64 also in the middle of
     something longer, as in the header of a basic authorisation.
 
     Args:
@@ -104,9 +106,11 @@ def _forms(value: str) -> Iterator[str]:
     yield value
     for ascii_only in (True, False):
         yield json.dumps(value, ensure_ascii=ascii_only)[1:-1]
-    yield quote(value, safe="")
-    yield quote(value)
-    yield quote_plus(value)
+    for coded in (quote(value, safe=""), quote(value), quote_plus(value)):
+        yield coded
+        yield _ESCAPE.sub(lambda found: found[0].lower(), coded)  # as some servers write it
+    yield escape(value)
+    yield escape(value, quote=False)
     data = value.encode("utf-8", "surrogatepass")
     for offset in range(3):
         coded = base64.b64encode(bytes(offset) + data).decode()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import re
+from html import escape
 from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
@@ -29,6 +31,9 @@ secrets = st.text(st.characters(exclude_categories=["Cs"]), min_size=MIN_CHARS, 
         f"https://x/?key={quote(SECRET)}",
         f"https://x/?key={quote_plus(SECRET)}",
         urlencode({"a": "b", "key": SECRET}),
+        re.sub("%..", lambda found: found[0].lower(), quote(SECRET, safe="")),
+        f"<p>{escape(SECRET)}</p>",
+        f"<p>{escape(SECRET, quote=False)}</p>",
         base64.b64encode(SECRET.encode()).decode(),
         base64.urlsafe_b64encode(SECRET.encode()).decode(),
         "Basic " + base64.b64encode(f"user:{SECRET}".encode()).decode(),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.prompt import Confirm
@@ -23,6 +24,7 @@ from loopagent.errors import ActionError, ConfigError
 from loopagent.models import open_model
 from loopagent.ports import ModelReply, ModelRequest
 from loopagent.project import Project, load_project
+from loopagent.project.action_files import PATTERNS
 from loopagent.redaction import Redactor, secrets_of
 from loopagent.runtime.invoke import Invoker
 from loopagent.trials.action_tests import run_action_tests
@@ -35,6 +37,9 @@ ProjectDir = Annotated[Path, typer.Option("--project", help="Folder of the proje
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FAILED = 1
 WRONG = 2
+_COMPLAINT: Final = re.compile(
+    r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?:(?P<where>[^ ]+): )?(?P<what>.*)", re.DOTALL
+)
 
 
 @actions.command("list")
@@ -65,20 +70,18 @@ def _cells(row: dict[str, Any]) -> list[str]:
 def lint(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="Action files by themselves; default: all of the project."),
+        typer.Argument(
+            help="Action files, or folders of them, by themselves; default: all of the project."
+        ),
     ] = None,
     project: ProjectDir = Path(),
     as_json: AsJson = False,
 ) -> None:
     """Check action files: every complaint with file, line and column; exit code 2 when there is one."""
     if not files:
-        loaded = load_project(project)
-        for one in loaded.warnings:
-            err.print(f"warning: {one}", markup=False)
-        made = [one for one in loaded.actions.values() if isinstance(one, FileAction)]
-        out.print(f"{len(made)} action(s) in files: fine")
+        _lint_project(project, as_json=as_json)
         return
-    readings = [_read(one) for one in files]
+    readings = [_read(one) for given in files for one in _action_files(given)]
     if as_json:
         print_json([one for reading in readings for one in reading.public()])
     else:
@@ -86,7 +89,45 @@ def lint(
     raise typer.Exit(WRONG if any(one.problems for one in readings) else 0)
 
 
+def _lint_project(folder: Path, *, as_json: bool) -> None:
+    """Check all of a project, what its files say of each other included."""
+    try:
+        loaded = load_project(folder)
+    except ConfigError as error:
+        if not as_json:
+            raise
+        print_json([_as_json(one, warning=False) for one in error.problems or [str(error)]])
+        raise typer.Exit(WRONG) from None
+    if as_json:
+        print_json([_as_json(one, warning=True) for one in loaded.warnings])
+        return
+    for one in loaded.warnings:
+        err.print(f"warning: {one}", markup=False)
+    made = [one for one in loaded.actions.values() if isinstance(one, FileAction)]
+    out.print(f"{len(made)} action(s) in files: fine")
+
+
+def _as_json(line: str, *, warning: bool) -> dict[str, Any]:
+    """A line of a complaint as the object that files by themselves give."""
+    found = _COMPLAINT.fullmatch(line)
+    if found is None:
+        return {"message": line, "warning": warning}
+    place = {"line": int(found["line"]), "column": int(found["column"])}
+    said = {"where": found["where"] or "(file)", "what": found["what"], "warning": warning}
+    return {"file": found["file"], **place, **said}
+
+
+def _action_files(given: Path) -> list[Path]:
+    """A file, or all action files of a folder; an empty folder is a mistake, and so is itself in the list."""
+    if not given.is_dir():
+        return [given]
+    names = (one.removeprefix("actions/") for one in PATTERNS)
+    return sorted({one for name in names for one in given.rglob(name)}) or [given]
+
+
 def _read(path: Path) -> Reading:
+    if path.is_dir():
+        return Reading(path, unreadable=[f"{path}:1:1: (file): holds no *.action.yaml"])
     try:
         return read_actions(path.read_text(encoding="utf-8-sig"), path)
     except (OSError, UnicodeDecodeError) as error:

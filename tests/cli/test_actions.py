@@ -115,6 +115,19 @@ def test_files_are_checked_by_themselves_or_with_their_project(desk: Path) -> No
     assert f"{file}:17:3: run.method: expected 'GET'" in wrong.stderr
     listed = json.loads(typed("actions", "lint", str(file), "--json").stdout)
     assert [(one["line"], one["where"]) for one in listed] == [(17, "run.method")]
+    whole = typed("actions", "lint", "--project", str(desk), "--json")
+    assert (whole.returncode, whole.stderr) == (2, "")
+    [one] = [one for one in json.loads(whole.stdout) if one.get("where") == "run.method"]
+    assert (one["file"], one["line"], one["column"]) == (str(file), 17, 3)
+    folder = typed("actions", "lint", str(desk / "actions"))
+    assert (folder.returncode, folder.stderr) == (2, wrong.stderr)
+    empty = typed("actions", "lint", str(desk / "agents"))
+    assert (empty.returncode, "holds no *.action.yaml" in empty.stderr) == (2, True)
+
+
+def test_a_project_without_complaints_has_an_empty_list(desk: Path) -> None:
+    fine = typed("actions", "lint", "--project", str(desk), "--json")
+    assert (fine.returncode, json.loads(fine.stdout)) == (0, [])
 
 
 def test_tests_in_files_are_run(desk: Path) -> None:

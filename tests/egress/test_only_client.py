@@ -66,6 +66,8 @@ CALLS = {
     "urlretrieve",
 }
 """Names that dial, whatever they are reached through."""
+PLAIN = {"socket.socket", "socket.fromfd", "ssl.SSLSocket"}
+"""Connections by hand."""
 SHORTCUTS = {"delete", "get", "head", "options", "patch", "post", "put", "request", "stream"}
 """Functions of httpx2 itself, each with a client of its own."""
 
@@ -89,12 +91,12 @@ def used(node: ast.AST) -> str:
 def other_clients(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         for name in imported(node):
-            if any(name == one or name.startswith(f"{one}.") for one in MODULES):
+            if name in PLAIN or any(name == one or name.startswith(f"{one}.") for one in MODULES):
                 yield name
             if name.rpartition(".")[2] in CALLS or name in {f"httpx2.{one}" for one in SHORTCUTS}:
                 yield name
         owner, _, name = used(node).rpartition(".")
-        if name in CALLS or (owner == "httpx2" and name in SHORTCUTS):
+        if f"{owner}.{name}" in PLAIN or name in CALLS or (owner == "httpx2" and name in SHORTCUTS):
             yield f"{owner}.{name}"
 
 
@@ -133,6 +135,8 @@ def test_the_one_client_is_seen() -> None:
         "async def f(loop): await loop.create_connection(None, 'x', 1)",
         "import anyio\nasync def f(): await anyio.connect_tcp('x', 1)",
         "import smtplib",
+        "import socket\nsocket.socket().connect(('x', 1))",
+        "from socket import socket",
     ],
 )
 def test_every_usual_client_would_be_found(source: str) -> None:
