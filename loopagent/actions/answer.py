@@ -68,6 +68,11 @@ def said(answer: dict[str, Any], kind: str) -> str:
 
 
 _NOT_JSON: Final = object()
+_CHARSETS: Final = re.compile(
+    r"ascii|utf-(8|16|32).*|iso8859.*|latin.*|cp\d+|koi8.*|mac.*|gb.*|big5.*|euc.*|shift.*|iso2022.*|hz|johab"
+    r"|tis-620|kz1048|ptcp154|hp-roman8|palmos"
+)
+"""Names that Python has for charsets in which servers write."""
 
 
 def _is_text(kind: str, body: bytes) -> bool:
@@ -91,10 +96,18 @@ def _decoded(body: bytes, charset: str) -> str:
             return body.decode(name, "replace")
     for name in (charset, "utf-8"):
         try:
-            return body.decode(name or "utf-8")
-        except (LookupError, UnicodeDecodeError):
+            return body.decode(_codec(name))
+        except (LookupError, UnicodeError):
             continue
     return body.decode("latin-1")
+
+
+def _codec(charset: str) -> str:
+    """The codec of a charset; UTF-8 for what is none: some codecs of Python take minutes, or are no texts at all."""
+    if not charset:
+        return "utf-8"
+    name = codecs.lookup(charset).name
+    return name if _CHARSETS.fullmatch(name) else "utf-8"
 
 
 def _parsed(text: str) -> Any:
