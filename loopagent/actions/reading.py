@@ -120,6 +120,8 @@ def _check_rest(complaints: Complaints, body: dict[str, Any], places: list[Loc])
         if not any(len(one) > len(place) and one[: len(place)] == place for one in places):
             _remove(rest, place)
     rest = {**_HARMLESS, **rest}
+    if is_object(rest.get("run")) and any(one[:1] == ("run",) and len(one) == 2 for one in places):  # noqa: PLR2004
+        rest["run"] = _with_method(rest["run"])
     try:
         action = _validated(rest)
     except ValidationError:
@@ -133,6 +135,11 @@ _NEEDED: Final = frozenset({"params", "egress", "secrets"})
 """Parts that others are checked against."""
 _HARMLESS: Final = {"name": "unnamed", "description": "none", "effects": "write"}
 """Stand in for parts that cannot be read and that a file must have."""
+
+
+def _with_method(run: dict[str, Any]) -> dict[str, Any]:
+    """A request whose method may be what cannot be read: with one that goes with everything else."""
+    return {"method": "POST", **run} if run.get("kind") == "http" else run
 
 
 def _remove(value: Any, place: Loc) -> None:

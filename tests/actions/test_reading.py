@@ -295,6 +295,13 @@ def test_what_is_wrong_and_where(old: str, new: str, start: str, part: str) -> N
     assert any(one.startswith(f"a.action.yaml:{start}") and part in one for one in found), found
 
 
+@pytest.mark.parametrize("method", ["method: POTS", "metod: POST"])
+def test_a_method_that_cannot_be_read_is_not_taken_for_the_usual_one(method: str) -> None:
+    text = changed("  method: GET\n", f"  {method}\n  body: {{}}\n")
+    [found] = complaints(text)
+    assert f"run.{method.partition(':')[0]}: " in found
+
+
 def test_a_key_that_stands_twice_hides_nothing_else() -> None:
     twice = changed("tags: [erp]", "tags: [erp]\ntags: []").replace("GET", "GETT", 1)
     reading = read_actions(f"{twice}---\n- no object\n---\n{GOOD}", Path("a.action.yaml"))
