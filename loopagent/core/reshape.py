@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import jmespath
-from jmespath import functions
+from jmespath import functions, visitor
 from jmespath.exceptions import JMESPathError
 
 from loopagent.core.json_values import compact_json
@@ -20,6 +20,11 @@ from loopagent.core.names import closest
 
 MAX_CHARS: Final = 4_000
 """Longest expression."""
+MAX_WORK: Final = 10_000_000
+"""Steps that applying an expression may take, and values that it may make: `[@, @]` over and over doubles each time."""
+_CHARS_A_STEP: Final = 4
+_MAKING: Final = frozenset({"multi_select_list", "multi_select_dict", "function_expression"})
+"""Parts of an expression that make values; all others only choose some."""
 _BARE_NUMBER: Final = re.compile(r"[<>=!]=?\s*-?\d|-?\d\s*[<>=!]=?")
 _FILLED: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _AS_JSON: Final = re.compile(r"\|\s*json\s*$")
@@ -48,11 +53,50 @@ class _Functions(functions.Functions):
     def _func_split(self, text: str, separator: str) -> list[str]:
         return text.split(separator) if separator else list(text)
 
+    @functions.signature({"types": ["string"]}, {"types": ["array-string"]})
+    def _func_join(self, glue: str, parts: list[str]) -> str:
+        if len(glue) * len(parts) > MAX_WORK * _CHARS_A_STEP:
+            raise ValueError(_TOO_MUCH)
+        return glue.join(parts)
+
     @functions.signature({"types": [], "variadic": True})
     def _func_coalesce(self, *values: Any) -> Any:
         return next((one for one in values if one is not None), None)
 
 
+class _Interpreter(visitor.TreeInterpreter):
+    """Applies an expression, and gives up where that would take too long or make too much."""
+
+    def __init__(self, max_work: int) -> None:
+        super().__init__(_OPTIONS)
+        self._left = max_work
+
+    def visit(self, node: Any, *args: Any, **more: Any) -> Any:
+        self._spend(1)
+        made: Any = super().visit(node, *args, **more)
+        if node["type"] in _MAKING:
+            self._weigh(made)
+        return made
+
+    def _weigh(self, made: Any) -> None:
+        """Spend as much as a value would be written out, however often parts of it are the same."""
+        left: list[Any] = [made]
+        while left:
+            one = left.pop()
+            if isinstance(one, (dict, list)):
+                parts = cast("list[Any]", list(one.values()) if isinstance(one, dict) else one)
+                self._spend(1 + len(parts))
+                left += [part for part in parts if isinstance(part, (dict, list, str))]
+            elif isinstance(one, str):
+                self._spend(len(one) // _CHARS_A_STEP)
+
+    def _spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise ValueError(_TOO_MUCH)
+
+
+_TOO_MUCH: Final = "it takes too long or makes too much"
 _OPTIONS: Final = jmespath.Options(custom_functions=_Functions())
 
 
@@ -99,14 +143,18 @@ class Expression:
         """The text."""
         return f"Expression({self.text!r})"
 
-    def of(self, data: Any) -> Any:
+    def of(self, data: Any, *, max_work: int = MAX_WORK) -> Any:
         """What the expression finds in some JSON; null when it finds nothing.
 
+        Args:
+            data: The JSON.
+            max_work: Steps that this may take, and values that it may make.
+
         Raises:
-            ReshapeError: A function of it does not take what it finds.
+            ReshapeError: A function of it does not take what it finds, or it takes too long or makes too much.
         """
         try:
-            return self._parsed.search(data, options=_OPTIONS)
+            return _Interpreter(max_work).visit(self._parsed.parsed, data)
         except (JMESPathError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             said = str(error).partition("\n")[0]
             raise ReshapeError(f"{self.text[:200]!r} cannot be applied: {said[:300]}") from error

@@ -356,6 +356,20 @@ def test_anything_gets_a_complaint_and_no_crash(text: str) -> None:
     assert complaints(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "|".join(["[@, @]"] * 60),
+        "|".join(["[@, @][]"] * 60),
+        "|".join(["{a: @, b: @}"] * 60) + " | to_string(@)",
+        "|".join(["join(@, [@, @, @])"] * 60),
+    ],
+)
+def test_what_grows_without_end_is_given_up(text: str) -> None:
+    with pytest.raises(ReshapeError, match="too much"):
+        Expression(text).of("a text", max_work=100_000)
+
+
 def test_a_long_chain_is_an_error_and_no_crash() -> None:
     chain = Expression("|".join(["a"] * 1_900))
     with pytest.raises(ReshapeError, match="goes too deep"):
