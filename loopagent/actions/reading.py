@@ -120,8 +120,9 @@ def _check_rest(complaints: Complaints, body: dict[str, Any], places: list[Loc])
         if not any(len(one) > len(place) and one[: len(place)] == place for one in places):
             _remove(rest, place)
     rest = {**_HARMLESS, **rest}
-    if is_object(rest.get("run")) and any(one[:1] == ("run",) and len(one) == 2 for one in places):  # noqa: PLR2004
-        rest["run"] = _with_method(rest["run"])
+    run: Any = rest.get("run")
+    if is_object(run) and any(one[:1] == ("run",) and len(one) == 2 for one in places):  # noqa: PLR2004
+        rest["run"] = _with_method(run)
     try:
         action = _validated(rest)
     except ValidationError:
