@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,11 @@ from loopagent.web.render import person
 
 
 GIST_CHARS = 120
+GIST_READ_CHARS = 400
+"""Of a line that a gist is made of; more of it is not looked at."""
+_LEADING = re.compile(r"^(?:>\s*|(?:#{1,6}|[-*+])(?:\s+|$))+")
+_PAIR = re.compile(r"(?<!\w)(\*{1,3}|`)(?=\S)([^*`]+)(?<=\S)\1(?!\w)")
+"""What is set off in Markdown: emphasis and code."""
 RISK_OF_EFFECTS = {"read": "low", "write": "medium", "external": "high", "irreversible": "highest"}
 RISKS = ("low", "medium", "high", "highest")
 KINDS = {
@@ -75,7 +81,7 @@ class Card:
         if self.params:
             said = ", ".join(f"{name}: {compact_json(one)}" for name, one in self.params.items())
         else:
-            lines = (line.strip().lstrip("#>*- ").rstrip("*") for line in self.text.split("\n"))
+            lines = (_plain(line) for line in self.text.split("\n"))
             said = next((line for line in lines if line), "")
         cut = said if len(said) <= GIST_CHARS else f"{said[:GIST_CHARS]}…"
         return "" if said == self.title else cut
@@ -171,6 +177,11 @@ def card_of(
         may_answer=who.approves(approvers_of(row)),
         preview=preview,
     )
+
+
+def _plain(line: str) -> str:
+    """How a line of Markdown begins, without the marks of headings, quotes, lists, emphasis and code."""
+    return _PAIR.sub(r"\2", _LEADING.sub("", line.strip()[:GIST_READ_CHARS]))
 
 
 def risk_of(body: Mapping[str, Any]) -> str:

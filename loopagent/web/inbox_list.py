@@ -103,7 +103,7 @@ def fits(card: Card, asked: Mapping[str, str], me: str) -> bool:
         and asked.get("agent", card.row.agent) in {card.row.agent, ""}
         and card.row.holder == whose
         and (holder != "others" or card.row.holder not in {"", me})
-        and (words in card.title.lower() or words in card.who.lower())
+        and any(words in text.lower() for text in (card.title, card.who, card.gist))
     )
 
 

@@ -43,6 +43,7 @@ _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
 )
 """Control characters but for line ends and tabs, and what turns the direction of text or has no width."""
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class Static:
@@ -226,7 +227,13 @@ def tidy(text: str) -> str:
         return text
 
 
+def spelled(name: str) -> str:
+    """A name of the wire in words: `maxTurns` is "Max turns"."""
+    return _HUMP.sub(" ", name).capitalize().replace(" usd", " in USD")
+
+
 FILTERS: dict[str, Any] = {
+    "spelled": spelled,
     "visible": visible,
     "amount": amount,
     "found": found,

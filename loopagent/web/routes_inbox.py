@@ -91,6 +91,7 @@ async def _card_page(request: Request, card: Card, status: int = 200) -> Respons
     context = {
         "card": card,
         "run": run.public(),
+        "limits": run.state.spec.limits,
         "bound": bool(run.state.client),
         "tool": run.state.spec.client_tool(str(card.row.body.get("tool"))),
         "mine": bool(card.row.holder) and free,

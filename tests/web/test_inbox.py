@@ -56,7 +56,42 @@ def test_edited_parameters_run_and_not_those_that_were_proposed(
 
 def test_the_list_says_in_a_line_what_a_call_is_made_with(client: httpx2.Client, site: str) -> None:
     asked(client, "mailer")
-    assert 'class="row-gist">to: &#34;ann&#34;</p>' in client.get(site).text
+    asked(client, "mapper")
+    page = client.get(site).text
+    assert 'class="row-gist">to: &#34;ann&#34;</p>' in page
+    assert 'class="row-gist">Let somebody pick a place.</p>' in page
+    found = client.get(site, params={"q": "pick a place"}).text
+    assert "Run open-map in the client" in found
+    assert "Run mail?" not in found
+
+
+def test_lists_without_rows_say_what_to_do(client: httpx2.Client, site: str) -> None:
+    for path in ("/", "/runs"):
+        page = client.get(f"{site}{path}", params={"agent": "nobody"}).text
+        assert f'fits these filters. <a href="{path}">' in page
+    assert (
+        'No decision fits these filters. <a href="/audit">'
+        in client.get(f"{site}/audit?by=nobody").text
+    )
+    page = client.get(f"{site}/memory?agent=").text
+    assert "No notes yet" in page
+
+
+def test_runs_say_in_words_what_they_wait_for(client: httpx2.Client, site: str) -> None:
+    for agent, words in [
+        ("mailer", "waits for a decision"),
+        ("former", "waits for an answer"),
+        ("mapper", "waits for a client"),
+    ]:
+        run = asked(client, agent)["runId"]
+        for path in (f"/runs?agent={agent}", f"/runs/{run}"):
+            assert words in client.get(f"{site}{path}").text
+
+
+def test_a_plan_says_how_much_of_its_limits_is_used(client: httpx2.Client, site: str) -> None:
+    request = asked(client, "planner", planMode=True)
+    page = client.get(f"{site}/requests/{request['id']}").text
+    assert re.search(r"Turns so far</dt><dd>2 of \d+</dd>", page)
 
 
 def test_a_plan_is_sent_back_edited_and_approved(

@@ -104,7 +104,7 @@ def test_the_message_box_keeps_its_text_while_the_page_is_renewed(
 def test_notes_are_listed_and_filtered(browser: Browser, site: str) -> None:
     with watched(browser, site) as seen:
         seen.page.goto("/memory?status=provisional")
-        expect(seen.page.get_by_text("Nothing is remembered.")).to_be_visible()
+        expect(seen.page.get_by_text("No note fits these filters.")).to_be_visible()
         seen.check()
 
 
