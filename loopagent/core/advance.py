@@ -212,7 +212,7 @@ def _mark_started(tx: Tx, event: Reported) -> None:
 
 def _message_posted(tx: Tx, event: MessagePosted) -> None:
     tx.clock(event.at)
-    waiting_for = next((one for one in tx.state.asks if _hears(one)), None)
+    waiting_for = next((one for one in tx.state.asks if hears(one)), None)
     if waiting_for is not None:
         # Words are never an approval: said to a plan's card, they reject it and tell why.
         decision = "reject" if waiting_for.ask == "plan" else "answer"
@@ -227,7 +227,7 @@ def _message_posted(tx: Tx, event: MessagePosted) -> None:
         )
 
 
-def _hears(request: AskHuman) -> bool:
+def hears(request: AskHuman) -> bool:
     """Whether a message answers a request."""
     return request.ask not in DEAF and not call_questions.is_foreign(request)
 

@@ -107,6 +107,11 @@ class Turn:
         """What the model wrote."""
         return int(self.usage.get("outputTokens") or 0)
 
+    @property
+    def cost_usd(self) -> float:
+        """What its reply cost, in USD; 0 where that is not known."""
+        return float(self.usage.get("costUsd") or 0.0)
+
 
 @dataclass(slots=True)
 class Course:

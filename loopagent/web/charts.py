@@ -1,4 +1,4 @@
-"""Pictures of a run as plain numbers for inline SVG: bars of turns and work, columns of tokens."""
+"""Pictures of a run as plain numbers for inline SVG: bars of turns and work, columns of tokens and costs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loopagent.runtime.course import Course, Turn
 
 WIDTH = 960.0
@@ -43,7 +45,7 @@ class Gantt:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The tokens of one turn, stacked: input below, output above."""
+    """The amounts of one turn, stacked: tokens of input below and of output above, or what it cost."""
 
     x: float
     width: float
@@ -56,11 +58,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Tokens turn by turn."""
+    """Tokens or costs turn by turn."""
 
     width: float
     height: float
-    most: int
+    most: float
+    """The highest column, in tokens or USD."""
     columns: list[Column] = field(default_factory=list[Column])
 
 
@@ -113,25 +116,45 @@ def _spans(turn: Turn, now: float) -> list[tuple[str, str, float, float]]:
 
 def columns(course: Course) -> Columns:
     """Tokens of each turn."""
-    turns = course.turns[-MAX_ROWS:]
-    most = max((one.input_tokens + one.output_tokens for one in turns), default=0)
+    return _columns(
+        [
+            (
+                one.input_tokens,
+                one.output_tokens,
+                f"turn {one.number}: {one.input_tokens} in, {one.output_tokens} out",
+            )
+            for one in course.turns[-MAX_ROWS:]
+        ]
+    )
+
+
+def costs(course: Course) -> Columns:
+    """What each turn's model calls cost, in USD; nothing is drawn where no price is known."""
+    return _columns(
+        [
+            (one.cost_usd, 0.0, f"turn {one.number}: ${one.cost_usd:.4f}")
+            for one in course.turns[-MAX_ROWS:]
+        ]
+    )
+
+
+def _columns(amounts: Sequence[tuple[float, float, str]]) -> Columns:
+    """Columns of what stands below, what stands above, and the title of each."""
+    most = max((below + above for below, above, _ in amounts), default=0)
     if not most:
         return Columns(WIDTH, COLUMN_HEIGHT, 0)
-    step = min(WIDTH / len(turns), 48.0)
+    step = min(WIDTH / len(amounts), 48.0)
     scale = COLUMN_HEIGHT / most
-    made: list[Column] = []
-    for place, one in enumerate(turns):
-        below, above = one.input_tokens * scale, one.output_tokens * scale
-        title = f"turn {one.number}: {one.input_tokens} in, {one.output_tokens} out"
-        made.append(
-            Column(
-                place * step,
-                max(step - 2, 1),
-                COLUMN_HEIGHT - below,
-                below,
-                COLUMN_HEIGHT - below - above,
-                above,
-                title,
-            )
+    made = [
+        Column(
+            place * step,
+            max(step - 2, 1),
+            COLUMN_HEIGHT - below * scale,
+            below * scale,
+            COLUMN_HEIGHT - (below + above) * scale,
+            above * scale,
+            title,
         )
+        for place, (below, above, title) in enumerate(amounts)
+    ]
     return Columns(WIDTH, COLUMN_HEIGHT, most, made)

@@ -10,13 +10,14 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
 from loopagent.app import App
+from loopagent.core.advance import hears
 from loopagent.core.facts import FACT_TYPES
 from loopagent.explain import explain
 from loopagent.runtime.course import course_of
 from loopagent.runtime.turn import turn_record
 from loopagent.runview import RunView
 from loopagent.tree import nested
-from loopagent.web.charts import columns, gantt
+from loopagent.web.charts import columns, costs, gantt
 from loopagent.web.run_view import (
     fate,
     filtered,
@@ -82,6 +83,7 @@ async def run_page(request: Request, run_id: str, error: str = "", status: int =
         "types": sorted(one for one in FACT_TYPES if one),
         "earlier": after > 0,
         "error": error,
+        "heard": next((one.ask for one in view.state.asks if hears(one)), ""),
         **_told(view, events, request.query_params.get("show", ""), app.now()),
     }
     return pages_of(request).page(request, "run.html", context, status=status)
@@ -103,6 +105,8 @@ def _told(view: RunView, events: list[dict[str, Any]], show: str, now: float) ->
         "last_at": now,
         "gantt": gantt(course, now),
         "columns": columns(course),
+        "costs": costs(course),
+        "mail": state.mail,
         "scratchpad": state.scratchpad,
         "pad_history": pad_history(course.of("scratchpad.changed")),
         "memory": course.of("memory.written"),

@@ -78,6 +78,7 @@ TOOLS: list[Json] = [
 READER: Json = {
     "taskComplete": False,
     "nextStep": {"type": "Actions", "actions": [{"name": "look", "params": {"item": 7}}]},
+    "usage": {"inputTokens": 900, "outputTokens": 40, "costUsd": 0.0021},
 }
 
 

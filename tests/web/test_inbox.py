@@ -88,6 +88,23 @@ def test_runs_say_in_words_what_they_wait_for(client: httpx2.Client, site: str) 
             assert words in client.get(f"{site}{path}").text
 
 
+def test_a_run_says_what_becomes_of_words_and_what_its_turns_cost(
+    client: httpx2.Client, site: str
+) -> None:
+    run = asked(client, "reader")["runId"]
+    client.post(f"/runs/{run}/messages", json={"text": "And be <quick>."})
+    page = client.get(f"{site}/runs/{run}").text
+    client.post(f"/runs/{run}/cancel", params={"wait": 20}, json={})
+    assert "The agent reads before its next turn:" in page
+    assert '<li class="text">And be &lt;quick&gt;.</li>' in page
+    assert "the most is 940" in page
+    assert "<title>turn 1: $0.0021</title>" in page
+    run = asked(client, "planner", planMode=True)["runId"]
+    page = client.get(f"{site}/runs/{run}").text
+    assert "A plan waits: what you say sends it back" in page
+    assert "Cost of each turn" not in page
+
+
 def test_a_plan_says_how_much_of_its_limits_is_used(client: httpx2.Client, site: str) -> None:
     request = asked(client, "planner", planMode=True)
     page = client.get(f"{site}/requests/{request['id']}").text
