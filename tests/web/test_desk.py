@@ -77,6 +77,9 @@ def test_what_is_put_off_leaves_the_list_and_views_are_kept(
 def test_calls_that_only_read_are_approved_together_and_no_others(
     browser: Browser, client: httpx2.Client, site: str
 ) -> None:
+    for one in client.get("/requests", params={"status": "open"}).json()["requests"]:
+        if one["agent"] == "reader":  # of other tests
+            client.post(f"/requests/{one['id']}/answer", json={"decision": "terminate"})
     reads = [asked(client, "reader") for _ in range(3)]
     write = asked(client, "mailer")
     with watched(browser, site) as seen:
