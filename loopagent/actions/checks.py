@@ -13,6 +13,7 @@ from loopagent.actions.format import (
     HTTP_KINDS,
     OPEN_KINDS,
     ActionFile,
+    McpRun,
     OpenApiRun,
     PipelineRun,
     PromptRun,
@@ -57,6 +58,9 @@ def check(action: ActionFile, complaints: Complaints) -> None:
         check_http(action, action.run, complaints)
     else:
         _check_not_http(action, complaints)
+    if isinstance(action.run, McpRun) and action.run.sha256 is None:
+        what = "is called whatever becomes of it; `sha256`, as import-mcp writes it, holds on to what was looked at"
+        complaints.add(("run", "tool"), what, warning=True)
     if isinstance(action.run, PipelineRun):
         _check_steps(action.run, complaints)
     if action.retry.attempts > 1 and not action.repeatable:

@@ -332,6 +332,13 @@ def test_what_is_only_odd(old: str, new: str, part: str) -> None:
     assert any(part in one for one in warnings(changed(old, new)))
 
 
+@pytest.mark.parametrize(("pin", "said"), [("", 1), (f", sha256: {'a' * 64}", 0)])
+def test_a_tool_is_held_on_to(pin: str, said: int) -> None:
+    head = "name: a\ndescription: d\neffects: read\nparams: {type: object}\n"
+    found = warnings(f"{head}run: {{kind: mcp, server: shop, tool: pay{pin}}}\n")
+    assert ["`sha256`, as import-mcp writes it" in one for one in found] == [True] * said
+
+
 @pytest.mark.parametrize(
     "text",
     [
