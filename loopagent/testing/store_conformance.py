@@ -35,6 +35,7 @@ from loopagent.testing import (
     note_checks,
     notice_checks,
     store_checks,
+    text_checks,
     trigger_checks,
 )
 from loopagent.testing.store_checks import is_at
@@ -349,6 +350,7 @@ CHECKS: list[Check] = [
         vars(fork_checks),
         vars(artifact_checks),
         vars(audit_checks),
+        vars(text_checks),
     )
     for name, check in module.items()
     if name.startswith("check_")
