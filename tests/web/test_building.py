@@ -288,13 +288,14 @@ def test_tools_of_a_server_become_drafts(browser: Browser, here: str) -> None:
         expect(page.get_by_role("alert")).to_contain_text("no MCP server")
 
 
-def test_secrets_are_listed_without_values(browser: Browser, here: str) -> None:
+def test_secrets_are_listed_without_values(browser: Browser, here: str, shop: Web) -> None:
     with watched(browser, here) as seen:
         page = seen.page
+        make(page, "orders.secret", listing(shop, "orders.secret"))
         page.goto("/secrets")
         rows = page.locator(".row")
         expect(rows.filter(has_text="shop_token").first).to_contain_text("set")
-        expect(rows.filter(has_text="shop_token").first).to_contain_text("orders.list")
+        expect(rows.filter(has_text="shop_token").first).to_contain_text("orders.secret")
         expect(rows.filter(has_text="unset")).to_contain_text("missing")
         seen.check()
         assert TOKEN not in page.content()
