@@ -51,6 +51,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, httpx
 
 @pytest.fixture
 def shop(built: tuple[str, httpx2.Client, Web]) -> Web:
+    built[2].seen.clear()
     return built[2]
 
 
