@@ -37,6 +37,18 @@ def test_every_page_is_accessible_in_light_and_dark(
     assert not found, "\n".join(found)
 
 
+def test_the_menu_shows_where_one_is(browser: Browser, client: httpx2.Client, site: str) -> None:
+    request = asked(client, "mailer")
+    with watched(browser, site, viewport={"width": 390, "height": 844}) as seen:
+        for path, label in (
+            (f"/requests/{request['id']}", "Inbox"),
+            ("/notifications", "Notifications"),
+        ):
+            seen.page.goto(path)
+            expect(seen.page.locator(".top nav [aria-current]")).to_contain_text(label)
+            expect(seen.page.locator(".top nav [aria-current]")).to_be_in_viewport(ratio=1)
+
+
 def test_a_hundred_runs_are_listed_page_by_page(
     browser: Browser, client: httpx2.Client, site: str
 ) -> None:

@@ -120,6 +120,12 @@ document.addEventListener("visibilitychange", () => {
   if (standing && !document.hidden) htmx.trigger(standing, "refresh");
 });
 
+function showWhere() { // on a phone the page that is open may lie behind the edge of the menu
+  const nav = document.querySelector(".top nav"), here = nav?.querySelector("[aria-current]");
+  const behind = here ? here.getBoundingClientRect().right - nav.getBoundingClientRect().right : 0;
+  if (behind > 0) nav.scrollLeft += behind + 16;
+}
+
 // ---- how much waits, on every page and also in a tab that is not looked at
 const badge = async () => {
   const place = document.getElementById("badge");
@@ -305,7 +311,7 @@ const help = document.getElementById("help-open");
 help.hidden = false;
 help.addEventListener("click", keys["?"]);
 connected();
-badge();
+badge().then(showWhere);
 localTimes();
 countPicked();
 useDrafts();
