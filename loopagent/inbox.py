@@ -141,14 +141,18 @@ class Inbox:
                 raise
             raise not_open(await self.row(row.id)) from None
 
-    async def row(self, request: str) -> RequestRow:
+    async def row(self, request: str, who: Caller | None = None) -> RequestRow:
         """A request as it is stored.
+
+        Args:
+            request: Its id.
+            who: For whom; what this caller does not reach is not there. None reaches all.
 
         Raises:
             RequestError: `unknown_request` (404).
         """
         found = await self._store.request(request)
-        if found is None:
+        if found is None or (who is not None and not who.reaches(found.tenant)):
             text = f"There is no request {request!r}."
             raise RequestError("unknown_request", text, status=404)
         return found

@@ -6,8 +6,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 
-from loopagent.access import Caller
-from loopagent.app import App
 from loopagent.errors import RequestError
 from loopagent.http.access import Who
 from loopagent.http.models import RequestDetail
@@ -94,7 +92,7 @@ async def approve_alike(
     """Approve several calls of one action that only reads, each exactly as it was shown; never plans or writes."""
     del key
     for one in body.requests:
-        await check_request(app, who, one.request_id)
+        await app.inbox.row(one.request_id, who)
     done = await app.inbox.approve_alike(
         [Seen(one.request_id, one.revision, one.content_hash) for one in body.requests],
         by=who.by,
@@ -136,18 +134,6 @@ async def drop_view(app: Host, who: Who, name: ViewName) -> None:
     """Remove a view."""
     if not await app.inbox.drop_view(who.person, name):
         raise RequestError("unknown_view", f"There is no view {name!r}.", status=404)
-
-
-async def check_request(app: App, who: Caller, request_id: str) -> None:
-    """Refuse a request that a body names and that is not there for the caller.
-
-    Raises:
-        RequestError: `unknown_request` (404).
-    """
-    row = await app.inbox.row(request_id)
-    if not who.reaches(row.tenant):
-        text = f"There is no request {request_id!r}."
-        raise RequestError("unknown_request", text, status=404)
 
 
 def _told(request_id: str, error: RequestError | None) -> ApprovedOne:

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Request
 
 from loopagent.access import Caller
-from loopagent.errors import RequestError
 from loopagent.http.access import Who
 from loopagent.http.models import Decision, RequestDetail, RequestPage, RunDetail, listed
 from loopagent.http.problems import responses
@@ -53,9 +52,7 @@ async def list_requests(
 @router.get("/requests/{request_id}", responses=responses(401, 404, 422, 503))
 async def show_request(app: Host, who: Who, request_id: RequestId) -> RequestDetail:
     """Look at one request."""
-    found = await app.store.request(request_id)
-    if found is None:
-        raise RequestError("unknown_request", f"There is no request {request_id!r}.", status=404)
+    found = await app.inbox.row(request_id)
     shown = detail(found, who)
     return shown.model_copy(update={"preview": await preview_of(app, found)})
 

@@ -85,10 +85,7 @@ async def approve_alike(request: Request) -> Response:
     app, caller = app_of(request), caller_of(request)
     seen = [_seen(one) for one in sent.get("item", [])]
     for each in seen:
-        row = await app.inbox.row(each.request_id)
-        if not caller.reaches(row.tenant):
-            text = f"There is no request {each.request_id!r}."
-            raise RequestError("unknown_request", text, status=404)
+        await app.inbox.row(each.request_id, caller)
     done = await app.inbox.approve_alike(
         seen,
         by=caller.by,

@@ -8,7 +8,6 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from loopagent.app import App
 from loopagent.core.plan_card import difference
 from loopagent.core.plan_state import PlanState
 from loopagent.errors import RequestError
@@ -64,7 +63,7 @@ async def inbox(request: Request) -> Response:
 @router.get("/requests/{request_id}")
 async def show_card(request: Request, request_id: str) -> Response:
     """One request; one that was answered stays readable with who, when and what."""
-    row = await _row(app_of(request), request_id)
+    row = await app_of(request).inbox.row(request_id)
     return await _card_page(request, await _card(request, row))
 
 
@@ -74,13 +73,6 @@ async def _card(
     """A request as whoever asks sees it."""
     preview = await preview_of(app_of(request), row)
     return card_of(row, sent, who=caller_of(request), preview=preview, **refused)
-
-
-async def _row(app: App, request_id: str) -> RequestRow:
-    row = await app.store.request(request_id)
-    if row is None:
-        raise RequestError("unknown_request", f"There is no request {request_id!r}.", status=404)
-    return row
 
 
 async def _card_page(request: Request, card: Card, status: int = 200) -> Response:
@@ -126,11 +118,11 @@ async def decide(request: Request, request_id: str) -> Response:
     """Take a decision; what was typed stays on the page when it is refused."""
     app = app_of(request)
     sent = await fields_of(request)
-    row = await _row(app, request_id)
+    row = await app.inbox.row(request_id)
     try:
         await _take(request, row, sent)
     except RequestError as error:
-        row = await _row(app, request_id)
+        row = await app.inbox.row(request_id)
         if error.code == "already_resolved" and _same(row, sent, caller_of(request).by):
             return RedirectResponse(f"/requests/{request_id}?decided=1", 303)
         fields = {_field(where["pointer"]): where["detail"] for where in error.errors}
