@@ -15,8 +15,9 @@ from loopagent.actions.build import FileAction
 from loopagent.actions.listing import action_rows
 from loopagent.actions.preview import preview
 from loopagent.actions.reading import Reading, read_actions
+from loopagent.cli.opening import AsJson, ProjectDir
 from loopagent.cli.output import err, out, print_json, table
-from loopagent.cli.scenarios import show_result
+from loopagent.cli.scenarios import FAILED, show_result
 from loopagent.cli.session import json_or_text, run_async
 from loopagent.core.names import closest
 from loopagent.core.params import check_params
@@ -33,9 +34,6 @@ from loopagent.trials.action_tests import run_action_tests
 actions = typer.Typer(
     help="Actions: list, lint, test, run, import, publish, export.", no_args_is_help=True
 )
-ProjectDir = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-FAILED = 1
 WRONG = 2
 _COMPLAINT: Final = re.compile(
     r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?:(?P<where>[^ ]+): )?(?P<what>.*)", re.DOTALL

@@ -9,8 +9,8 @@ import typer
 
 from loopagent.app import App
 from loopagent.cli.control import runs
-from loopagent.cli.manage import AsJson, RunId, with_app
-from loopagent.cli.opening import Database, ProjectDir
+from loopagent.cli.manage import RunId, with_app
+from loopagent.cli.opening import AsJson, Database, ProjectDir
 from loopagent.cli.output import print_json, short, table
 from loopagent.cli.who import who_here
 

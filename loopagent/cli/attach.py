@@ -9,8 +9,8 @@ import typer
 
 from loopagent.app import App
 from loopagent.attachments import Attachment
-from loopagent.cli.manage import AsJson, RunId, with_app
-from loopagent.cli.opening import Database, ProjectDir
+from loopagent.cli.manage import RunId, with_app
+from loopagent.cli.opening import AsJson, Database, ProjectDir
 from loopagent.cli.output import out, print_json, visible
 from loopagent.errors import ConfigError
 from loopagent.giving import give_files

@@ -10,8 +10,8 @@ import typer
 
 from loopagent.audit_port import Wanted
 from loopagent.cli.decide import requests
-from loopagent.cli.manage import AsJson, with_app
-from loopagent.cli.opening import Database, ProjectDir
+from loopagent.cli.manage import with_app
+from loopagent.cli.opening import AsJson, Database, ProjectDir
 from loopagent.cli.output import print_json, short, table
 
 

@@ -11,13 +11,12 @@ import typer
 from loopagent.app import App
 from loopagent.cli.attach import attach
 from loopagent.cli.manage import (
-    AsJson,
     RunId,
     runs,
     tell,
     with_app,
 )
-from loopagent.cli.opening import Database, ProjectDir
+from loopagent.cli.opening import AsJson, Database, ProjectDir
 from loopagent.cli.output import out, print_json, short, table
 from loopagent.cli.session import Output, drive, last_event, payload_of, terminal_answerer
 from loopagent.core.control_state import RAISABLE

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from loopagent.app import App
-from loopagent.cli.manage import AsJson, ago, with_app
-from loopagent.cli.opening import Database, ProjectDir
+from loopagent.cli.manage import ago, with_app
+from loopagent.cli.opening import AsJson, Database, ProjectDir
 from loopagent.cli.output import out, print_json, short, table, visible
 from loopagent.conversation_port import ConversationRow
 from loopagent.core.conversation import Said

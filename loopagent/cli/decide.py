@@ -12,8 +12,8 @@ import typer
 from rich.text import Text
 
 from loopagent.app import App
-from loopagent.cli.manage import AsJson, with_app
-from loopagent.cli.opening import Database, ProjectDir
+from loopagent.cli.manage import with_app
+from loopagent.cli.opening import AsJson, Database, ProjectDir
 from loopagent.cli.output import out, print_json, short, table
 from loopagent.cli.session import (
     drive,

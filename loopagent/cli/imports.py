@@ -23,8 +23,10 @@ from loopagent.actions.importing.openapi import (
 )
 from loopagent.actions.importing.operations import Options
 from loopagent.actions.importing.texts import yaml_text
-from loopagent.cli.actions import FAILED, AsJson, ProjectDir, actions
+from loopagent.cli.actions import actions
+from loopagent.cli.opening import AsJson, ProjectDir
 from loopagent.cli.output import err, out, print_json, visible
+from loopagent.cli.scenarios import FAILED
 from loopagent.errors import ConfigError
 from loopagent.project import load_means
 

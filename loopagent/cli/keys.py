@@ -10,14 +10,12 @@ import typer
 
 from loopagent.access import SCOPES
 from loopagent.app import App
-from loopagent.cli.manage import AsJson, ago
-from loopagent.cli.opening import Database, ProjectDir, open_app
+from loopagent.cli.manage import ago, with_app
+from loopagent.cli.opening import AsJson, Database, ProjectDir
 from loopagent.cli.output import err, out, print_json, table
-from loopagent.cli.session import run_async
 from loopagent.errors import ConfigError
 from loopagent.key_port import KeyRow, SessionRow
 from loopagent.keys import shown_id
-from loopagent.project import load_project
 
 
 keys = typer.Typer(
@@ -69,7 +67,7 @@ def create_key(
         out.print(text, markup=False, soft_wrap=True)
         return 0
 
-    _with_database(project, db, work)
+    with_app(project, db, work, make=True)  # keys come before the first run
 
 
 @keys.command("list")
@@ -90,7 +88,7 @@ def list_keys(
         table(head, [_row(one) for one in rows])
         return 0
 
-    _with_database(project, db, work)
+    with_app(project, db, work, make=True)
 
 
 @keys.command("revoke")
@@ -110,7 +108,7 @@ def revoke_key(
             out.print(f"{key_id} revoked", markup=False)
         return 0
 
-    _with_database(project, db, work)
+    with_app(project, db, work, make=True)
 
 
 @keys.command("sessions")
@@ -135,7 +133,7 @@ def list_sessions(
         table(("session", "who", "with", "tenant", "since"), rows)
         return 0
 
-    _with_database(project, db, work)
+    with_app(project, db, work, make=True)
 
 
 @keys.command("sign-out")
@@ -151,7 +149,7 @@ def sign_out(
         out.print(f"{session_id} signed out", markup=False)
         return 0
 
-    _with_database(project, db, work)
+    with_app(project, db, work, make=True)
 
 
 def _session(row: SessionRow, names: dict[str, str]) -> dict[str, Any]:
@@ -174,19 +172,6 @@ def public(row: KeyRow) -> dict[str, Any]:
     """A key as JSON, without its hash."""
     found = {one.name: getattr(row, one.name) for one in fields(row) if one.name != "hash"}
     return {**found, "scopes": list(row.scopes)}
-
-
-def _with_database(project: Path, db: str | None, work: Any) -> None:
-    """As for `serve`, the database is made when it is not there: keys come before the first run."""
-    loaded = load_project(project)
-
-    async def opened() -> int:
-        url = db or loaded.settings.db or "runs.db"
-        async with open_app(loaded, url, recover=False, work=False) as app:
-            code: int = await work(app)
-            return code
-
-    run_async(opened())
 
 
 def _whose(row: KeyRow) -> str:

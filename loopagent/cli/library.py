@@ -13,8 +13,8 @@ from loopagent.actions.importing.keeping import FILE as IMPORTED
 from loopagent.actions.reading import read_actions
 from loopagent.cli import imports
 from loopagent.cli.actions import actions
-from loopagent.cli.manage import AsJson, with_app
-from loopagent.cli.opening import Database, ProjectDir
+from loopagent.cli.manage import with_app
+from loopagent.cli.opening import AsJson, Database, ProjectDir
 from loopagent.cli.output import out, print_json, table
 from loopagent.errors import ConfigError
 from loopagent.library.listing import library_rows

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from loopagent.app import App
-from loopagent.cli.opening import Database, ProjectDir, open_app
+from loopagent.cli.opening import AsJson, Database, ProjectDir, open_app
 from loopagent.cli.output import out, print_json, short, show_event, table
 from loopagent.cli.session import run_async
 from loopagent.core.lineage import ARROW
@@ -27,21 +27,23 @@ runs = typer.Typer(
     help="Runs: look at them, pause, resume, fork, cancel, delete, prune.",
     no_args_is_help=True,
 )
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RunId = Annotated[str, typer.Argument(help="Id of the run.")]
 Work = Callable[[App], Awaitable[int]]
 
 
-def with_app(project: Path, db: str | None, work: Work) -> None:
-    """Open the project's app without taking up its runs, do something with it, exit with its code."""
+def with_app(project: Path, db: str | None, work: Work, *, make: bool = False) -> None:
+    """Open the project's app without taking up its runs, do something with it, exit with its code.
+
+    With `make` the database is made when it is not there, as for `serve`, and nothing works on runs.
+    """
     loaded = load_project(project)
     url = db or loaded.settings.db or "runs.db"
-    if "://" not in url and not Path(url).exists():
+    if not make and "://" not in url and not Path(url).exists():
         message = f"there is no database {url!r}; name it with --db"
         raise ConfigError(message)
 
     async def opened() -> int:
-        async with open_app(loaded, url, recover=False) as app:
+        async with open_app(loaded, url, recover=False, work=not make) as app:
             return await work(app)
 
     run_async(opened())

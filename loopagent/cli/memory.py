@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from loopagent.app import App
-from loopagent.cli.manage import AsJson, with_app
-from loopagent.cli.opening import Database, ProjectDir
+from loopagent.cli.manage import with_app
+from loopagent.cli.opening import AsJson, Database, ProjectDir
 from loopagent.cli.output import out, print_json, short, table
 from loopagent.core.notes import Note, NoteChange, NoteStatus, NoteType, public
 from loopagent.memory import EVERYBODY, Viewer

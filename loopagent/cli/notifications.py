@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from loopagent.app import App
-from loopagent.cli.manage import AsJson, with_app
-from loopagent.cli.opening import Database, ProjectDir
+from loopagent.cli.manage import with_app
+from loopagent.cli.opening import AsJson, Database, ProjectDir
 from loopagent.cli.output import out, print_json, short, table
 from loopagent.notification_port import Notice, NoticeStatus
 from loopagent.notifications.receivers import ReceiverView, shown_target

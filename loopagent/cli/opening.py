@@ -18,6 +18,7 @@ from loopagent.telemetry import Telemetry
 
 
 ProjectDir = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Database = Annotated[
     str | None, typer.Option("--db", help="Where runs are kept: a file or a store URL.")
 ]

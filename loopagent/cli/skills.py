@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.prompt import Confirm
 
+from loopagent.cli.opening import AsJson, ProjectDir
 from loopagent.cli.output import err, out, print_json, short, table
 from loopagent.errors import ConfigError
 from loopagent.project import Project, load_project
@@ -17,8 +18,6 @@ from loopagent.skill import Skill
 
 
 skills = typer.Typer(help="Skills: list, show, review.", no_args_is_help=True)
-ProjectDir = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @skills.command("list")

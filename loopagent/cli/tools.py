@@ -12,6 +12,7 @@ import typer
 
 from loopagent import resources
 from loopagent import schemas as schema_files
+from loopagent.cli.opening import ProjectDir
 from loopagent.cli.output import err, out, print_json
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.prompt import PromptPart, system_parts, volatile_message
@@ -25,7 +26,6 @@ from loopagent.project.scenarios import load_scenarios
 agents = typer.Typer(help="Agents: lint, prompt.", no_args_is_help=True)
 schemas = typer.Typer(help="JSON Schemas of the protocol: write, check.", no_args_is_help=True)
 reply = typer.Typer(help="Replies: check what becomes of a model text.", no_args_is_help=True)
-ProjectDir = Annotated[Path, typer.Option("--project", help="Folder of the project.")]
 
 
 @agents.command("lint")

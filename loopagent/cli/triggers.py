@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from loopagent.app import App
-from loopagent.cli.manage import AsJson, with_app
-from loopagent.cli.opening import Database, ProjectDir, open_app
+from loopagent.cli.manage import with_app
+from loopagent.cli.opening import AsJson, Database, ProjectDir, open_app
 from loopagent.cli.output import err, out, print_json, short, table
 from loopagent.cli.session import Output, drive, run_async, terminal_answerer
 from loopagent.errors import ConfigError
