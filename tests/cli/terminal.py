@@ -8,10 +8,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-
-ROOT = Path(__file__).parent.parent.parent
+from tests.http.server import ROOT
 
 
 class Terminal:
@@ -19,16 +17,20 @@ class Terminal:
 
     def __init__(self, master: int) -> None:
         self._master = master
+        self._behind = 0
         self.seen = ""
+
+    def until(self, text: str) -> None:
+        """Wait until a text is shown, behind what was waited for before: one read may bring several."""
+        while (at := self.seen.find(text, self._behind)) < 0:
+            piece = self._read()
+            assert piece, f"it ended before it showed {text!r}:\n{self.seen}"
+            self.seen += piece
+        self._behind = at + len(text)
 
     def answer(self, question: str, line: str) -> None:
         """Wait until the question is shown, then type a line."""
-        shown = ""
-        while question not in shown:
-            piece = self._read()
-            assert piece, f"it ended before it asked {question!r}:\n{self.seen}{shown}"
-            shown += piece
-        self.seen += shown
+        self.until(question)
         os.write(self._master, f"{line}\n".encode())
 
     def rest(self) -> str:
@@ -39,7 +41,7 @@ class Terminal:
 
     def _read(self) -> str:
         try:
-            return os.read(self._master, 65_536).decode()
+            return os.read(self._master, 65_536).decode("utf-8", "replace")
         except OSError:  # the command has closed its side
             return ""
 

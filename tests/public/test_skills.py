@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from loopagent import Agent, App, ConfigError, action
-from loopagent.cli.main import cli
+from loopagent import Agent, App, action
 from loopagent.models.scripted import ScriptedModel
 from loopagent.project import load_project, load_skill
+from tests.cli.commands import loopagent, process
 from tests.http.server import serving
 
 
@@ -77,22 +74,10 @@ def project(folder: Path, script: list[Any]) -> Path:
     return folder
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "loopagent", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=50,
-    )
-
-
 def inside(*arguments: str) -> tuple[int, str]:
-    """The same in this process, which is much faster: exit code and everything that was said."""
-    done = CliRunner().invoke(cli, arguments)
-    if isinstance(done.exception, ConfigError):
-        return 2, str(done.exception)
-    return done.exit_code, done.output
+    """Exit code and everything that was said."""
+    done = loopagent(*arguments)
+    return done.returncode, done.stdout + done.stderr
 
 
 async def events_of(app: App, run_id: str) -> list[dict[str, Any]]:
@@ -106,7 +91,7 @@ def one(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
 
 async def test_a_run_activates_a_skill_reads_its_file_and_calls_its_action(tmp_path: Path) -> None:
     folder = project(tmp_path, SCRIPT)
-    assert command("skills", "review", "--all", "--yes", "--project", str(folder)).returncode == 0
+    assert process("skills", "review", "--all", "--yes", "--project", str(folder)).returncode == 0
     loaded = load_project(folder, env={})
     assert loaded.warnings == []
     app = App(agents=loaded.agents.values(), store=f"sqlite:///{tmp_path}/r.db", base_dir=folder)
@@ -176,7 +161,7 @@ async def test_a_person_activates_over_http(tmp_path: Path) -> None:
     folder = project(tmp_path, [ask, DONE])
     agent = AGENT.replace("activation: auto", "activation: requested")
     (folder / "agents/planner.agent.yaml").write_text(agent)
-    command("skills", "review", "budgeting", "--yes", "--project", str(folder))
+    process("skills", "review", "budgeting", "--yes", "--project", str(folder))
     with serving(folder, tmp_path / "r.db") as (client, _):
         (skill,) = client.get("/agents/planner").json()["skills"]
         assert skill == {
@@ -230,7 +215,7 @@ def test_the_command_line_lists_shows_and_reviews(tmp_path: Path) -> None:
 
 def test_a_skill_that_nobody_reviewed_is_refused_in_a_whole_run(tmp_path: Path) -> None:
     where = ("--project", str(project(tmp_path, [DONE])))
-    done = command("run", "planner", "/budgeting Plan it.", *where, "--events")
+    done = process("run", "planner", "/budgeting Plan it.", *where, "--events")
     assert done.returncode == 0
     assert '"skill.refused"' in done.stdout
     assert '"skill.activated"' not in done.stdout
