@@ -151,6 +151,8 @@ class Commit:
     repeatable: bool = False
     """Said to a store with durability `turn`: if it loses this commit in a power cut, and nothing before it, it loses
     no more than outcomes of calls that will be made again and do no harm."""
+    same_payload: bool = False
+    """The payload is the one that the version before has: a store that keeps it apart need not write it again."""
     artifacts: tuple[StoredArtifact, ...] = ()
     """Texts and files that a new run is created with; only `create` looks at them."""
     history: tuple[LogEntry, ...] = ()

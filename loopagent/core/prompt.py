@@ -23,6 +23,7 @@ from loopagent.core.inline import offered_fields
 from loopagent.core.json_values import compact_json
 from loopagent.core.paths import rules_of
 from loopagent.core.shapes import model_shape, schema_shape, shared_shapes
+from loopagent.core.state_bytes import payload_json
 from loopagent.core.steps import STEP_TYPES, NextStep, shown
 from loopagent.core.tokens import estimate_tokens
 
@@ -216,8 +217,7 @@ def _agent(sub: SubAgentSpec) -> dict[str, str]:
 
 def volatile_message(state: RunState) -> str:
     """The message that goes last: the payload and notes as they are now, and what is left of the limits."""
-    read = rules_of(state.spec.payload.read)
-    parts: dict[str, Any] = {"payload": read.filter(state.payload)}
+    parts: dict[str, Any] = {}
     pad = state.scratchpad
     if pad.notes or pad.tasks:
         parts["scratchpad"] = pad.model_dump(by_alias=True, exclude_none=True)
@@ -230,4 +230,13 @@ def volatile_message(state: RunState) -> str:
     if state.asked:
         parts["asked"] = {key: one.agent for key, one in state.asked.items()}
     parts["left"] = limits.left(state)
-    return "State: " + compact_json(parts)
+    return f'State: {{"payload":{_payload(state)},{compact_json(parts)[1:]}'
+
+
+def _payload(state: RunState) -> str:
+    """What the model may see of the payload, as JSON. All of it is seldom different from the turn before."""
+    seen = rules_of(state.spec.payload.read).filter(state.payload)
+    try:
+        return payload_json(state).decode() if seen is state.payload else compact_json(seen)
+    except ValueError:  # half a surrogate pair, or nested very deeply
+        return compact_json(seen)

@@ -277,6 +277,8 @@ class RunState:
     """`at` of the last event, seconds since the epoch."""
     handler: Any = None
     """The open step as an object, made from its request when it is needed; not stored."""
+    rendered: tuple[dict[str, Any], bytes] | None = field(default=None, compare=False, repr=False)
+    """A payload and its JSON, of use while it is this run's; not stored."""
     shown: str = ""
     """Loop state last published."""
     shown_asks: tuple[str, ...] = ()

@@ -255,6 +255,7 @@ class Engine:
                 transition.spilled,
                 self._store.durability == "turn"
                 and repeatable(live.state, events, transition.state),
+                same_payload=transition.state.payload is live.state.payload,
             )
             try:
                 stored = await self._hold.take(live, commit)

@@ -211,7 +211,6 @@ class Invoker:
 
     async def _run_through(self, call: _Call, arguments: dict[str, Any]) -> Outcome | AsyncAttempt:
         """Run an async action that never waits: nothing can come between, so it needs no task and no timer."""
-        await asyncio.sleep(0)  # as with a task of its own, whatever else is ready comes first
         try:
             copy_context().run(call.action.fn(**arguments).send, None)
         except StopIteration as end:

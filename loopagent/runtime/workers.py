@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from logging import DEBUG, INFO
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from loopagent.core.effects import WORK, CallModel, Effect, RunAction, StartRun
+from loopagent.core.effects import WORK, Effect, StartRun
 from loopagent.logs import log, performing
 from loopagent.runtime.ends import broken, event_of, log_end, log_start
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from loopagent.runtime.leases import Leases
     from loopagent.runtime.live import Live
     from loopagent.runtime.performs import Performs
+
+
+SLICE_SECONDS = 0.001
+"""A run's only worker that has gone on for so long from one effect to the next lets others have the event loop first;
+where there are several, each does so before it delivers."""
 
 
 class Workers:
@@ -54,7 +60,7 @@ class Workers:
     def _start(self, live: Live, effect: Effect) -> None:
         """Have an effect performed: by a worker that has just brought an outcome back, else by a new one."""
         if live.spare:
-            worker = live.spare.pop()
+            worker = live.spare.pop(0)
             live.following[worker] = effect
         else:
             worker = asyncio.create_task(
@@ -66,14 +72,13 @@ class Workers:
         """Perform an effect, bring its outcome back, and go on with one of the effects that follow from it."""
         worker = asyncio.current_task()
         assert worker is not None  # this is a task's coroutine
-        while True:
-            following = await self._perform(live, effect, worker)
-            if following is None:
-                return
-            if isinstance(following, CallModel) and not isinstance(effect, RunAction):
-                # a model that never waits must not keep the loop; an action never does
-                await asyncio.sleep(0)
-            effect = following
+        began = perf_counter()
+        following: Effect | None = effect
+        while following is not None:
+            if len(live.tasks) == 1 and perf_counter() - began > SLICE_SECONDS:
+                await asyncio.sleep(0)  # models and actions may never wait
+                began = perf_counter()
+            following = await self._perform(live, following, worker)
 
     async def _perform(
         self, live: Live, effect: Effect, worker: asyncio.Task[None]

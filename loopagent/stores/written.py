@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from loopagent.core.conversation import newly_said
 from loopagent.core.log import Entry, encode
 from loopagent.core.state import SCHEMA_VERSION
-from loopagent.core.state_bytes import dump_outcomes, dump_state
+from loopagent.core.state_bytes import dump_outcomes, dump_parts
 from loopagent.core.values import value_object
 from loopagent.errors import CorruptError
 from loopagent.notifications.outbox import notices_of
@@ -36,6 +36,8 @@ class Row:
     state: bytes
     body: bytes
     requests: list[records.RequestChange]
+    payload: bytes | None = None
+    """The payload, where it is stored apart and is not what it was."""
     spec: tuple[str, str] | None = None
     """Hash and body, at creation."""
     metadata: str | None = None
@@ -55,21 +57,30 @@ class Row:
         return self.commit.state.messages - len(self.commit.messages) + 1
 
 
-def prepare(commit: Commit, *, passing: bool = False) -> Row:
-    """Turn a commit into bytes; without the state of one that is `passing`, since the next comes with it.
+def prepare(commit: Commit, *, passing: bool = False, same_payload: bool | None = None) -> Row:
+    """Turn a commit into bytes.
+
+    Args:
+        commit: The commit.
+        passing: The next one is stored with it, so its state is not needed.
+        same_payload: Whether the payload is what is stored; None for what the commit says.
 
     Raises:
         StoreError: Something in it is not JSON.
     """
     try:
-        state = b"" if passing else dump_state(commit.state)
+        state, payload = (b"", None) if passing else dump_parts(commit.state)
         body = encode(Entry(commit.at, commit.events, commit.facts, commit.messages))
         spilled = None if commit.spilled is None else dump_outcomes(commit.spilled)
     except ValueError as error:
         raise records.not_json(f"a value of run {commit.state.id!r}", error) from error
     said = newly_said(commit.state, commit.facts, commit.messages)
     changes, notices = records.request_changes(commit.facts), notices_of(commit)
-    row = Row(commit, state, body, changes, spilled=spilled, said=said, notices=notices)
+    if commit.same_payload if same_payload is None else same_payload:
+        payload = None
+    row = Row(
+        commit, state, body, changes, payload=payload, spilled=spilled, said=said, notices=notices
+    )
     known = artifact_rows(commit)
     return replace(row, artifacts=known) if known else row
 

@@ -37,6 +37,7 @@ class SampleRun:
         agent: Name of its agent.
         parent: The run it is a child of.
         task: Text of the task.
+        payload: What it begins with.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class SampleRun:
         agent: str = "clerk",
         parent: SampleRun | None = None,
         task: str = "Sort the letters.",
+        payload: dict[str, Any] | None = None,
     ) -> None:
         self.id = run_id
         self.state: RunState = RunState(
@@ -54,6 +56,7 @@ class SampleRun:
             model="scripted:sample",
             root_id=(parent.state.root_id or parent.id) if parent else run_id,
             parent_id=parent.id if parent else None,
+            payload=payload or {},
         )
         self.task = task
         self.version = 0

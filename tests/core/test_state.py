@@ -15,7 +15,13 @@ from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.scratchpad import Scratchpad, Task
 from loopagent.core.state import SCHEMA_VERSION, Counters, RunState, StepInProgress, Usage
-from loopagent.core.state_bytes import OFTEN_EMPTY, dump_state, load_state
+from loopagent.core.state_bytes import (
+    APART_BYTES,
+    OFTEN_EMPTY,
+    dump_parts,
+    dump_state,
+    load_state,
+)
 
 
 SPEC = AgentSpec(name="tester")
@@ -36,7 +42,7 @@ FILLED = replace(
 def whole(state: RunState) -> dict[str, Any]:
     """The state as a pydantic adapter writes it, without any shortcut."""
     adapter = TypeAdapter(RunState)
-    body = adapter.dump_json(state, exclude={"spec", "handler"}, exclude_defaults=True)
+    body = adapter.dump_json(state, exclude={"spec", "handler", "rendered"}, exclude_defaults=True)
     return {"schema_version": SCHEMA_VERSION, **from_json(body)}
 
 
@@ -45,6 +51,22 @@ def test_what_is_stored_is_what_the_adapter_writes_and_comes_back(state: RunStat
     body = dump_state(state)
     assert from_json(body) == whole(state)
     assert load_state(body, SPEC) == state
+
+
+def test_a_large_payload_is_stored_apart_and_its_json_is_made_once() -> None:
+    state = FILLED.fork()
+    state.payload = {"text": "ä" * APART_BYTES}
+    body, payload = dump_parts(state)
+    assert payload is not None
+    assert from_json(payload) == state.payload
+    assert "payload" not in from_json(body)
+    assert load_state(body, SPEC, payload=payload) == state
+    following = state.fork()
+    assert dump_parts(following)[1] is payload
+    following.payload = {"text": "other"}
+    assert dump_parts(following) == (dump_state(following), None)
+    with pytest.raises(ValueError, match="payload is missing"):
+        load_state(body, SPEC)
 
 
 @pytest.mark.parametrize("name", OFTEN_EMPTY)

@@ -240,26 +240,6 @@ def test_functions_without_anything_to_wait_for_are_known():
     assert not action(wraps).never_waits
 
 
-async def test_an_action_that_never_waits_leaves_others_their_turn():
-    turns: list[str] = []
-
-    async def other() -> None:
-        for _ in range(3):
-            turns.append("other")
-            await asyncio.sleep(0)
-
-    @READ
-    async def mine() -> None:
-        turns.append("mine")
-
-    async with invoking() as call:
-        beside = asyncio.create_task(other())
-        for _ in range(3):
-            await call(mine)
-        await beside
-    assert turns == ["other", "mine"] * 3
-
-
 async def test_one_failing_call_leaves_the_others_alone():
     done: list[str] = []
 
@@ -632,8 +612,13 @@ async def test_cancellation_is_not_held_up(one):
 
 async def test_a_call_cancelled_before_its_first_step_leaves_nothing_behind():
     before = asyncio.all_tasks()
+
+    @READ
+    async def waits() -> None:
+        await asyncio.sleep(60)
+
     async with invoking() as call:
-        task = asyncio.ensure_future(call(double, n=1))
+        task = asyncio.ensure_future(call(waits))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 from loopagent import Agent, App, action
 from loopagent.models.scripted import ScriptedModel
 from loopagent.ports import Commit
+from loopagent.runtime.workers import SLICE_SECONDS
 from loopagent.stores import MemoryStore, open_store
 
 
@@ -205,3 +207,40 @@ async def test_a_pause_goes_on_to_the_same_moment_after_a_restart(tmp_path: Path
     assert view.state.result is not None
     assert time.time() - began >= 1.5
     assert view.state.succeeded == {"check": 2}
+
+
+async def test_a_run_whose_calls_never_wait_leaves_others_their_turn() -> None:
+    seen: list[str] = []
+
+    @action(effects="read")
+    async def look(item: int) -> int:
+        """Look at one, for long enough to be noticed."""
+        began = time.perf_counter()
+        while time.perf_counter() - began < 2 * SLICE_SECONDS:
+            pass
+        seen.append("run")
+        return item
+
+    each = {
+        "collectionPath": "rows",
+        "executionMode": "sequential",
+        "action": {"name": "look", "params": {"item": "{{ item }}"}},
+    }
+    script = [
+        {"taskComplete": False, "nextStep": {"type": "ForEach", "forEach": each}},
+        {"taskComplete": True, "message": "finished"},
+    ]
+
+    async def other() -> None:
+        while True:
+            seen.append("other")
+            await asyncio.sleep(0)
+
+    agent = Agent("clerk", model=ScriptedModel(script), actions=[look])
+    async with App(agents=[agent]) as app:
+        beside = asyncio.create_task(other())
+        run = await app.start("clerk", "look", payload={"rows": list(range(20))})
+        await app.wait(run.id)
+        beside.cancel()
+    calls = [index for index, one in enumerate(seen) if one == "run"]
+    assert all("other" in seen[one:next_] for one, next_ in pairwise(calls))

@@ -60,8 +60,10 @@ async def load(db: Db, run_id: str, specs: Specs) -> Snapshot | None:
     found = await db.fetchrow(
         """
         SELECT run.spec, run.state, run.version, coalesce(root.seq, run.seq) AS seq,
-               ARRAY (SELECT body FROM outcome WHERE outcome.run = run.key ORDER BY first) AS spilled
-        FROM run LEFT JOIN run AS root ON root.key = run.root WHERE run.id = $1
+               ARRAY (SELECT body FROM outcome WHERE outcome.run = run.key ORDER BY first) AS spilled,
+               payload.body AS payload
+        FROM run LEFT JOIN run AS root ON root.key = run.root
+        LEFT JOIN payload ON payload.run = run.key WHERE run.id = $1
         """,
         run_id,
     )
@@ -74,7 +76,10 @@ async def load(db: Db, run_id: str, specs: Specs) -> Snapshot | None:
     state = read_state(
         run_id,
         lambda: load_state(
-            found["state"], specs.known(key) or specs.read(key, text), found["spilled"]
+            found["state"],
+            specs.known(key) or specs.read(key, text),
+            found["spilled"],
+            found["payload"],
         ),
     )
     return Snapshot(state, found["version"], found["seq"])

@@ -70,7 +70,7 @@ async def _delete(db: Db, keys: Sequence[int]) -> None:
         """,
         [one["hash"] for one in gone],
     )
-    for table in ("request", "outcome", "said", "log", "artifact_entry"):
+    for table in ("request", "outcome", "payload", "said", "log", "artifact_entry"):
         await db.execute(f"DELETE FROM {table} WHERE run = ANY ($1)", keys)
     ids = "SELECT id FROM run WHERE key = ANY ($1)"
     await db.execute(f"DELETE FROM notice WHERE run IN ({ids})", keys)

@@ -8,7 +8,7 @@ from asyncpg import UniqueViolationError
 from pydantic_core import to_json
 
 from loopagent.stores import records
-from loopagent.stores.postgres import artifacts, conversations, notices
+from loopagent.stores.postgres import artifacts, conversations, notices, parts
 from loopagent.stores.postgres.statements import Statement
 
 
@@ -108,34 +108,15 @@ def _append(made: Statement, row: Row, facts: str) -> None:
     if row.requests:
         _change_requests(made, row)
     if row.spilled is not None:
-        _spill(made, row)
+        parts.spill(made, row)
+    if row.payload is not None:
+        parts.keep_payload(made, row.payload)
     if row.said:
         conversations.add(made, row.said, row.commit.at)
     if row.artifacts:
         artifacts.add(made, row.commit.state.tenant, row.artifacts)
     if row.notices:
         notices.add(made, row.notices)
-
-
-def _spill(made: Statement, row: Row) -> None:
-    """Add results of the open step; the first part of a step takes the place of an earlier step's."""
-    step, part = row.commit.state.step, row.commit.spilled
-    assert step is not None
-    assert part is not None
-    first = step.spilled - len(part)
-    if first == 0:
-        made.add(
-            "spent",
-            "DELETE FROM outcome USING place WHERE outcome.run = place.key AND outcome.first > 0",
-        )
-    made.add(
-        "spilled",
-        f"""
-        INSERT INTO outcome (run, first, body)
-        SELECT key, {made.value(first, "integer")}, {made.value(row.spilled, "bytea")} FROM place
-        ON CONFLICT (run, first) DO UPDATE SET body = excluded.body
-        """,
-    )
 
 
 def _change_requests(made: Statement, row: Row) -> None:

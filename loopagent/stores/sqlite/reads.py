@@ -59,17 +59,20 @@ def load(connection: sqlite3.Connection, run_id: str, specs: Specs) -> Snapshot 
     """The run as last committed."""
     found = connection.execute(
         """
-        SELECT run.key, run.spec, run.state, run.version, coalesce(root.seq, run.seq)
-        FROM run LEFT JOIN run AS root ON root.key = run.root WHERE run.id = ?
+        SELECT run.key, run.spec, run.state, payload.body, run.version, coalesce(root.seq, run.seq)
+        FROM run LEFT JOIN run AS root ON root.key = run.root
+        LEFT JOIN payload ON payload.run = run.key WHERE run.id = ?
         """,
         (run_id,),
     ).fetchone()
     if found is None:
         return None
-    key, spec, body, version, seq = found
+    key, spec, body, payload, version, seq = found
     state = read_state(
         run_id,
-        lambda: load_state(body, specs.get(spec, connection), _spilled(connection, key, body)),
+        lambda: load_state(
+            body, specs.get(spec, connection), _spilled(connection, key, body), payload
+        ),
     )
     return Snapshot(state, version, seq)
 

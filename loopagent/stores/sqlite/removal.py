@@ -86,6 +86,7 @@ def _delete_one(connection: sqlite3.Connection, key: int) -> None:
     )
     connection.execute("DELETE FROM request WHERE run = ?", (key,))
     connection.execute("DELETE FROM said WHERE run = ?", (key,))
+    connection.execute("DELETE FROM payload WHERE run = ?", (key,))
     _delete_log(connection, key)
     notices.forget_run(connection, key)
     artifacts.forget_run(connection, key)

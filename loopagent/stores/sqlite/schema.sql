@@ -82,6 +82,12 @@ CREATE TABLE outcome (
   PRIMARY KEY (run, first)
 ) WITHOUT ROWID;
 
+-- The payload of a run whose snapshot does not carry it.
+CREATE TABLE payload (
+  run INTEGER PRIMARY KEY,
+  body BLOB NOT NULL
+);
+
 CREATE TABLE request (
   key INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,

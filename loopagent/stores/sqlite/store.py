@@ -146,7 +146,8 @@ class SqliteStore(
 
         def prepare() -> Callable[[sqlite3.Connection], int]:
             rows = [written.prepare(one, passing=True) for one in commits[:-1]]
-            rows.append(written.prepare(commits[-1]))
+            same = all(one.same_payload for one in commits)
+            rows.append(written.prepare(commits[-1], same_payload=same))
             return lambda db: writes.commit(db, rows)
 
         lazy = self.durability == "turn" and all(one.repeatable for one in commits)

@@ -70,6 +70,7 @@ def create(connection: sqlite3.Connection, row: Row) -> int:
     )
     first_seq = seq - len(row.commit.facts) + 1
     _append(connection, key, first_seq, row)
+    _keep_payload(connection, key, row)
     for one in row.commit.artifacts:
         put_artifact(connection, state.id, one)
     return first_seq
@@ -131,6 +132,7 @@ def commit(connection: sqlite3.Connection, rows: Sequence[Row]) -> int:
     for row in rows:
         _append(connection, key, following, row)
         following += len(row.commit.facts)
+    _keep_payload(connection, key, last)
     return first_seq
 
 
@@ -158,6 +160,11 @@ def _append(connection: sqlite3.Connection, key: int, first_seq: int, row: Row) 
         artifacts.add(connection, key, row.commit.state.tenant, row.artifacts)
     if row.notices:
         notices.put(connection, row.notices)
+
+
+def _keep_payload(connection: sqlite3.Connection, key: int, row: Row) -> None:
+    if row.payload is not None:
+        connection.execute("REPLACE INTO payload (run, body) VALUES (?, ?)", (key, row.payload))
 
 
 def _spill(connection: sqlite3.Connection, key: int, row: Row) -> None:

@@ -89,6 +89,12 @@ CREATE TABLE outcome (
   PRIMARY KEY (run, first)
 );
 
+-- The payload of a run whose snapshot does not carry it.
+CREATE TABLE payload (
+  run bigint PRIMARY KEY,
+  body bytea NOT NULL
+);
+
 CREATE TABLE request (
   key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id text NOT NULL UNIQUE,
