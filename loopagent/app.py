@@ -123,7 +123,10 @@ class App(Hosting):
         spec = with_plan_mode(with_limits(offered, limits), plan_mode)
         spec = with_hooks(with_client_tools(spec, client_tools, client), self._registry.hooks)
         name = choose_model(spec, model, self._default_model, known.model_object)
-        answers, data = usable_model(name, self._performer.open), checked_payload(known, payload)
+        answers, data = (
+            usable_model(name, self._performer.models.open),
+            checked_payload(known, payload),
+        )
         whose = {
             "user": user,
             "tenant": tenant,

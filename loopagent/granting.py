@@ -83,4 +83,4 @@ class Granting:
         name = model or self._default_model
         if name is None:
             raise ConfigError(f"no model is configured; set {DEFAULT_MODEL_VARIABLE}")
-        return await self._performer.open(name).generate(request)
+        return await self._performer.models.open(name).generate(request)

@@ -39,6 +39,7 @@ from loopagent.runtime.engine import Engine
 from loopagent.runtime.invoke import Invoker
 from loopagent.runtime.leases import LEASE_SECONDS, Leases, owner_name
 from loopagent.runtime.looking import Looker
+from loopagent.runtime.model_calls import ModelCalls
 from loopagent.runtime.perform import Performer
 from loopagent.runtime.retention import Retention, keep_away
 from loopagent.runtime.similar import Embedder, Similar
@@ -144,13 +145,17 @@ class Hosting(Controlling, Granting):
             store=self.store,
             bus=self.bus,
             invoker=self._invoker,
-            template=resources.prompt("system.md.j2"),
-            open_model=self.telemetry.models(self._registry.open_model),
+            models=ModelCalls(
+                self.telemetry.models(self._registry.open_model),
+                template=resources.prompt("system.md.j2"),
+                bus=self.bus,
+                redactor=self.redactor,
+                retry=retry,
+                schemas=Schemas(structured or structured_mode(self.env)),
+            ),
             action_of=self._registry.action_of,
             built_of=self._built,
             clock=self._clock,
-            retry=retry,
-            schemas=Schemas(structured or structured_mode(self.env)),
             redactor=self.redactor,
             hooks_of=self._registry.hooks_of,
             similar=Similar(embedder_of(embedder, self.env)),
@@ -250,7 +255,7 @@ class Hosting(Controlling, Granting):
 
     def system(self, spec: AgentSpec) -> str:
         """The system prompt of a definition."""
-        return self._performer.system(spec)
+        return self._performer.models.system(spec)
 
     @property
     def memory(self) -> Memory:

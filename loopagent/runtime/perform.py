@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from time import monotonic
@@ -30,16 +30,13 @@ from loopagent.core.effects import (
 from loopagent.core.jsonable import storable
 from loopagent.core.lineage import place_in_tree
 from loopagent.core.outcome import Outcome
-from loopagent.core.prompt import system_prompt, volatile_message
-from loopagent.core.text import clean_text
 from loopagent.errors import ModelError
-from loopagent.ports import ChatMessage, Model, ModelReply, ModelRequest
+from loopagent.ports import ModelRequest
 from loopagent.redaction import Redactor
 from loopagent.runtime import held, verify
 from loopagent.runtime.asking import Asking
 from loopagent.runtime.at_hand import ActionOf, AtHand, BuiltOf
-from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask, notice_data
-from loopagent.runtime.compact import Summarise, compact, usage_json
+from loopagent.runtime.compact import compact
 from loopagent.runtime.early import EarlyCalls
 from loopagent.runtime.hooking import Hooking, HooksOf
 from loopagent.runtime.keep import kept, kept_as_said
@@ -48,16 +45,16 @@ from loopagent.runtime.performs import Report
 from loopagent.runtime.recall import Recall, summary_of
 from loopagent.runtime.remembering import Remembering
 from loopagent.runtime.similar import Similar
-from loopagent.runtime.streaming import ReplyStream, followed, masked
-from loopagent.runtime.structured import Schemas
+from loopagent.runtime.streaming import masked
 
 
 if TYPE_CHECKING:
-    from loopagent.core.agent_spec import AgentSpec, Limits
+    from loopagent.core.agent_spec import Limits
     from loopagent.ports import Store
     from loopagent.runtime.bus import Bus
     from loopagent.runtime.invoke import Invoker
     from loopagent.runtime.live import Live
+    from loopagent.runtime.model_calls import ModelCalls
 
 
 async def _untold(kind: str, data: dict[str, Any]) -> None:
@@ -74,13 +71,10 @@ class Performer:
         store: Store,
         bus: Bus,
         invoker: Invoker,
-        template: str,
-        open_model: Callable[[str], Model],
+        models: ModelCalls,
         action_of: ActionOf,
         built_of: BuiltOf | None = None,
         clock: Callable[[], float],
-        retry: RetryPolicy | None = None,
-        schemas: Schemas | None = None,
         redactor: Redactor | None = None,
         hooks_of: HooksOf = lambda _: (),
         similar: Similar | None = None,
@@ -89,19 +83,13 @@ class Performer:
         self.looker = Looker(store)
         self._bus = bus
         self._invoker = invoker
-        self._template = template
-        self._open_model = open_model
+        self.models = models
         self.at_hand = AtHand(action_of, built_of)
         self._clock = clock
-        self._retry = retry or RetryPolicy()
-        self._schemas = schemas or Schemas()
-        self._redactor = redactor or Redactor()
-        self._mask = self._redactor.mask
+        self._mask = (redactor or Redactor()).mask
         self._similar = similar or Similar()
         self._memory = Remembering(store, self._mask, clock, self._similar)
         self._hooking = Hooking.create(hooks_of, lambda text: self._mask(storable(text)))
-        self._models: dict[str, Model] = {}
-        self._prompts: dict[str, str] = {}
         self._kinds: Mapping[type[Any], Callable[[Live, Any, Report], Awaitable[Outcome]]] = {
             CallModel: self._call_model,
             RunAction: self._run_action,
@@ -129,100 +117,15 @@ class Performer:
 
     async def aclose(self) -> None:
         """Close the models that were opened."""
-        for model in self._models.values():
-            await model.aclose()
-        self._models.clear()
+        await self.models.aclose()
         await self._similar.aclose()
 
-    def system(self, spec: AgentSpec) -> str:
-        """The system prompt of a definition, rendered once."""
-        digest = spec.digest()
-        if digest not in self._prompts:
-            self._prompts[digest] = system_prompt(self._template, spec)
-        return self._prompts[digest]
-
-    def request(self, live: Live) -> ModelRequest:
-        """The model request for a run as it is now."""
-        if live.system is None:
-            live.system = self.system(live.state.spec)
-        spec = live.state.spec
-        messages: Sequence[ChatMessage] = [
-            *live.chat,
-            ChatMessage("user", volatile_message(live.state)),
-        ]
-        return ModelRequest(
-            system=live.system,
-            messages=messages,
-            max_output_tokens=spec.limits.max_output_tokens,
-            temperature=spec.temperature,
-            cache_key=place_in_tree(live.state),
-            agent=spec.name,
-        )
-
-    def open(self, name: str) -> Model:
-        """The model of a name, opened once.
-
-        Raises:
-            ConfigError: There is no such model or its key is missing.
-        """
-        if name not in self._models:
-            self._models[name] = self._open_model(name)
-        return self._models[name]
-
     async def _call_model(self, live: Live, effect: CallModel, report: Report) -> Outcome:
-        state = live.state
-        stream = self._follow(live, effect.id)
-
-        async def on_retry(notice: RetryNotice) -> None:
-            again = notice.next_model == notice.model
-            stream.restart("retry" if again else "fallback")
-            await _tell_dropped(live, report)
-            await report("model_retry", {"effect": effect.id, **notice_data(notice, self._mask)})
-
-        models = [
-            self._schemas.held(self.open(name), state.spec, on_retry)
-            for name in (state.model, *state.spec.fallback_models)
-        ]
-        request = self.request(live)
-        prompt = live.view.fingerprint(request.system, request.messages[-1])
-        reply, attempts = await followed(
-            stream,
-            ask(
-                models,
-                request,
-                policy=self._retry,
-                on_delta=stream.feed,
-                on_retry=on_retry,
-                timeout_seconds=None if effect.timeout_ms is None else effect.timeout_ms / 1000.0,
-            ),
-        )
-        if live.early is not None:
-            await _tell_dropped(live, report)
-        value = {
-            "text": self._mask(clean_text(reply.text)),
-            "finish": reply.finish,
-            "model": reply.model,
-            "usage": usage_json(reply.usage),
-            "prompt": prompt,
-            **({"bound": True} if reply.bound else {}),
-        }
-        failed = [_attempt(one) for one in attempts if one.usage]
-        return Outcome.done(
-            {**value, "attempts": failed} if failed else value, duration_ms=reply.total_ms
-        )
-
-    def _follow(self, live: Live, effect_id: str) -> ReplyStream:
-        """Follow a reply while it arrives; nobody reads along until somebody listens or calls may begin early."""
         live.close()
         if live.state.spec.early_start:
-            live.early = EarlyCalls(live, effect_id, partial(self._invoke, live), self._masked)
-        stream = live.reply = ReplyStream(live, effect_id, self._bus, self._redactor, live.early)
-        if live.early is not None or self._bus.heard(live.run_id, live.state.root_id):
-            stream.wake()
-        return stream
-
-    def _masked(self, value: Any) -> Any:
-        return masked(value, self._mask)
+            begin = partial(self._invoke, live)
+            live.early = EarlyCalls(live, effect.id, begin, lambda one: masked(one, self._mask))
+        return await self.models.next_step(live, effect, report)
 
     async def _run_action(self, live: Live, effect: RunAction, report: Report) -> Outcome:
         early = None if live.early is None else await live.early.taken(effect)
@@ -249,7 +152,7 @@ class Performer:
         if not action.wants_context:
             return await self._invoker.invoke(action, effect.params, None, **bounds)
         asking = Asking(
-            lambda name: self._beside(live, effect, report, names=(name,) if name else ()),
+            lambda name: self.models.beside(live, effect, report, names=(name,) if name else ()),
             place_in_tree(state),
         )
         context = self._context(live, effect, asking, report)
@@ -314,7 +217,7 @@ class Performer:
     async def _read_conversation(
         self, live: Live, effect: ReadConversation, report: Report
     ) -> Outcome:
-        put = self._beside(live, effect, report, effect.timeout_ms)
+        put = self.models.beside(live, effect, report, effect.timeout_ms)
 
         async def summarise(request: ModelRequest) -> dict[str, Any]:
             return summary_of(*await put(request), self._mask)
@@ -327,13 +230,13 @@ class Performer:
         return await self._shortened(live, effect.id, kept, always=effect.always)
 
     async def _compact(self, live: Live, effect: Compact, report: Report) -> Outcome:
-        return await compact(live, effect, self._asker(live, effect, report), self._mask)
+        return await compact(live, effect, self.models.texts(live, effect, report), self._mask)
 
     async def _verify(self, live: Live, effect: Verify, report: Report) -> Outcome:
         verifier = live.state.spec.completion.verifier
         assert verifier is not None  # nothing is verified without one
         if verifier.model is not None:
-            asker = self._asker(live, effect, report, (verifier.model,))
+            asker = self.models.texts(live, effect, report, (verifier.model,))
             return await verify.ask_model(live, effect, verifier, asker)
         spec = live.state.spec.action(str(verifier.action))
         assert spec is not None  # the definition was checked
@@ -342,59 +245,13 @@ class Performer:
         outcome = await self._invoke(live, call)
         return outcome.with_value({"verdict": outcome.value})
 
-    def _asker(
-        self, live: Live, effect: Effect, report: Report, names: Sequence[str] = ()
-    ) -> Summarise:
-        """Asks a model for a text; the run's models when none is named."""
-        put = self._beside(live, effect, report, names=names)
-
-        async def asked(request: ModelRequest) -> ModelReply:
-            return (await put(request))[0]
-
-        return asked
-
-    def _beside(
-        self,
-        live: Live,
-        effect: Effect,
-        report: Report,
-        timeout_ms: int | None = None,
-        names: Sequence[str] = (),
-    ) -> Callable[[ModelRequest], Awaitable[tuple[ModelReply, tuple[Attempt, ...]]]]:
-        """Asks models something other than the next step: the run's, when none are named."""
-        names = names or (live.state.model, *live.state.spec.fallback_models)
-        seconds = None if timeout_ms is None else timeout_ms / 1000.0
-
-        async def on_retry(notice: RetryNotice) -> None:
-            await report("model_retry", {"effect": effect.id, **notice_data(notice, self._mask)})
-
-        return lambda request: ask(
-            [self.open(name) for name in names],
-            request,
-            policy=self._retry,
-            on_delta=None,
-            on_retry=on_retry,
-            timeout_seconds=seconds,
-        )
-
     async def _set_timer(self, live: Live, effect: SetTimer, report: Report) -> Outcome:
         del live, report
         await asyncio.sleep(max(0.0, effect.due - self._clock()))
         return Outcome.done()
 
 
-async def _tell_dropped(live: Live, report: Report) -> None:
-    """Put on record which early calls were stopped, while the run still goes on."""
-    dropped = [] if live.early is None else live.early.dropped()
-    if dropped:
-        await report("discarded", {"calls": dropped})
-
-
 def _most_bytes(bounds: Limits, effect: RunAction) -> int:
     """How large a result may be; one for a pipeline is held by it."""
     most = bounds.max_result_bytes
     return min(most, bounds.max_pipeline_bytes) if effect.whole else most
-
-
-def _attempt(attempt: Attempt) -> dict[str, Any]:
-    return {"kind": attempt.kind, "model": attempt.model, "usage": dict(attempt.usage or {})}
