@@ -193,6 +193,8 @@ class ContextSpec(Spec):
     """Longest summary."""
     summary_message_chars: int = Field(default=10_000, ge=100)
     """Each message is shown to who sums up only so far."""
+    listed_artifacts: int = Field(default=50, ge=1)
+    """Artifacts that a prompt lists, files before results; older ones still answer to their handles."""
     overflow_tries: int = Field(default=1, ge=0)
     """Times in a row that a prompt which was too long for the model is shortened and tried again."""
     least_progress: float = Field(default=0.1, gt=0, lt=1)

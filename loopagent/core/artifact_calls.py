@@ -92,13 +92,26 @@ class ArtifactCalls(Operation[ReadArtifact]):
 
 def artifact_list(run: RunState) -> dict[str, Any]:
     """What the prompt says of the artifacts: name, type and size of each, and the tools of the kinds there are."""
-    listed: dict[str, Any] = {"artifacts": {one.handle: _described(one) for one in run.artifacts}}
+    shown = _listed(run.artifacts, run.spec.context.listed_artifacts)
+    listed: dict[str, Any] = {"artifacts": {one.handle: _described(one) for one in shown}}
+    if left := len(run.artifacts) - len(shown):
+        last = run.artifacts[-1].handle
+        listed["artifactsNotListed"] = f"{left} older ones, among A to {last}"
     if run.spec.artifact_tools:
         listed["artifactTools"] = {
             kind: " ".join(f"{name}({params})" for name, params in TOOLS[kind].items())
             for kind in dict.fromkeys(one.kind for one in run.artifacts)
         }
     return listed
+
+
+def _listed(artifacts: Sequence[Artifact], most: int) -> Sequence[Artifact]:
+    """As many as are listed, in order: those with a name before results, the latest before older ones."""
+    if len(artifacts) <= most:
+        return artifacts
+    newest = reversed(range(len(artifacts)))
+    chosen = sorted(newest, key=lambda one: not artifacts[one].name)[:most]
+    return [artifacts[one] for one in sorted(chosen)]
 
 
 def _described(artifact: Artifact) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = tuple(one.name for one in fields(ArtifactRow))[2:]
 """What a row says beside whose it is, in the order in which `ArtifactRow` takes it."""
+STATE_COLUMNS: Final = "handle, artifact_id, size, media_type, kind, name, version"
+"""What the run itself knows of an artifact, in the order in which `core.state.Artifact` takes it."""
 
 
 def artifact_rows(commit: Commit) -> list[ArtifactRow]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopagent.artifact_port import ArtifactFilter, ArtifactRow
 from loopagent.core.facts import Fact
+from loopagent.core.state import Artifact
 from loopagent.ports import LogEntry
 from loopagent.testing.store_samples import CREATED_AT, SampleRun, same, stored
 
@@ -92,3 +93,29 @@ async def check_artifact_pages(store: Store) -> None:
     await store.commit(run.end())
     await store.delete("run-1")
     same(await _found(store, tenant=""), [("copy", "B"), ("copy", "A")], "after a deletion")
+
+
+async def check_many_artifacts(store: Store) -> None:
+    """A run that knows hundreds still knows each of them, in order, when it is loaded."""
+    run = await stored(store, "run-1", turns=1)
+    known: list[Artifact] = []
+    for first in range(0, 120, 8):
+        new = [Artifact(f"X{one}", f"{one:064}", one) for one in range(first, first + 8)]
+        new[0] = replace(new[0], media_type="text/csv", kind="csv", name="Größe.CSV", version=2)
+        known += new
+        facts = tuple(_of(one) for one in new)
+        await store.commit(run.next(facts=facts, artifacts=tuple(known)))
+        found = await store.load("run-1")
+        assert found is not None
+        same(found.state.artifacts, tuple(known), f"what a run knows of {len(known)} artifacts")
+    await store.commit(run.turn())
+    found = await store.load("run-1")
+    assert found is not None
+    same(found.state.artifacts, tuple(known), "what it knows after a turn that brought none")
+
+
+def _of(artifact: Artifact) -> Fact:
+    """The event that says that a run knows an artifact."""
+    about: dict[str, Any] = {"artifactId": artifact.artifact_id, "kind": artifact.kind}
+    about |= {"name": artifact.name, "mediaType": artifact.media_type, "version": artifact.version}
+    return _known(artifact.handle, artifact.chars, 1, **about)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopagent.core.artifact_calls import find
+from loopagent.core.artifact_handles import letters
 from loopagent.core.effects import AskHuman, CancelEffect, ReadArtifact, RunAction
 from loopagent.core.events import Settled
 from loopagent.core.outcome import Outcome
@@ -184,6 +185,16 @@ def test_the_only_artifact_is_meant_by_any_name_and_a_name_means_its_newest_vers
     newer = replace(NOTES, handle="C", version=2)
     assert find((DATA,), "whatever") == DATA
     assert find((NOTES, newer), "notes.txt") == newer
+
+
+def test_a_prompt_lists_files_and_the_latest_results() -> None:
+    results = [Artifact(letters(one), f"{one:064}", 900) for one in range(1, 60)]
+    play = looking(NOTES, *results, context={"listed_artifacts": 4})
+    listed = json.loads(volatile_message(play.state).removeprefix("State: "))
+    assert list(listed["artifacts"]) == ["A", *(one.handle for one in results[-3:])]
+    assert listed["artifactsNotListed"] == "56 older ones, among A to BH"
+    play.reply({"artifactToolCalls": [{"artifactId": "F", "tool": "get_full"}]})
+    assert pending(play, ReadArtifact) == ["inline.artifact.0"], "it answers to its handle"
 
 
 def test_a_reply_may_not_hold_more_calls_than_allowed() -> None:

@@ -14,7 +14,7 @@ from loopagent.core.breaker import ActionRecord, BreakerState
 from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.scratchpad import Scratchpad, Task
-from loopagent.core.state import SCHEMA_VERSION, Counters, RunState, StepInProgress, Usage
+from loopagent.core.state import SCHEMA_VERSION, Artifact, Counters, RunState, StepInProgress, Usage
 from loopagent.core.state_bytes import (
     APART_BYTES,
     OFTEN_EMPTY,
@@ -65,8 +65,23 @@ def test_a_large_payload_is_stored_apart_and_its_json_is_made_once() -> None:
     assert dump_parts(following)[1] is payload
     following.payload = {"text": "other"}
     assert dump_parts(following) == (dump_state(following), None)
-    with pytest.raises(ValueError, match="payload is missing"):
+    with pytest.raises(ValueError, match="part of it is missing"):
         load_state(body, SPEC)
+
+
+def test_many_artifacts_are_not_in_what_is_stored() -> None:
+    few, many = ([Artifact(f"X{one}", "0" * 64, one) for one in range(count)] for count in (15, 99))
+    state = FILLED.fork()
+    state.artifacts = tuple(few)
+    assert dump_parts(state) == (dump_state(state), None)
+    state.artifacts = tuple(many)
+    body, payload = dump_parts(state)
+    assert payload is None
+    assert len(body) < len(dump_state(state)) / 4
+    assert load_state(body, SPEC, artifacts=many) == state
+    assert load_state(body, SPEC, artifacts=[*many, *few]) == state
+    with pytest.raises(ValueError, match="part of it is missing"):
+        load_state(body, SPEC, artifacts=few)
 
 
 @pytest.mark.parametrize("name", OFTEN_EMPTY)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.log import decode
-from loopagent.core.state import Message
+from loopagent.core.state import Artifact, Message
 from loopagent.core.state_bytes import load_state
 from loopagent.ports import (
     LogEntry,
@@ -20,6 +20,7 @@ from loopagent.ports import (
     StoredArtifact,
 )
 from loopagent.stores import records
+from loopagent.stores.artifact_rows import STATE_COLUMNS
 from loopagent.stores.postgres.statements import where
 from loopagent.stores.written import read_state
 
@@ -58,10 +59,12 @@ class Specs:
 async def load(db: Db, run_id: str, specs: Specs) -> Snapshot | None:
     """The run as last committed."""
     found = await db.fetchrow(
-        """
+        f"""
         SELECT run.spec, run.state, run.version, coalesce(root.seq, run.seq) AS seq,
                ARRAY (SELECT body FROM outcome WHERE outcome.run = run.key ORDER BY first) AS spilled,
-               payload.body AS payload
+               payload.body AS payload,
+               (SELECT json_agg(json_build_array({STATE_COLUMNS}) ORDER BY key) FROM artifact_entry
+                WHERE artifact_entry.run = run.key) AS known
         FROM run LEFT JOIN run AS root ON root.key = run.root
         LEFT JOIN payload ON payload.run = run.key WHERE run.id = $1
         """,
@@ -79,7 +82,8 @@ async def load(db: Db, run_id: str, specs: Specs) -> Snapshot | None:
             found["state"],
             specs.known(key) or specs.read(key, text),
             found["spilled"],
-            found["payload"],
+            payload=found["payload"],
+            artifacts=[Artifact(*one) for one in json.loads(found["known"] or "[]")],
         ),
     )
     return Snapshot(state, found["version"], found["seq"])

@@ -6,8 +6,9 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from loopagent.artifact_port import ArtifactRow
+from loopagent.core.state import Artifact
 from loopagent.stores import records
-from loopagent.stores.artifact_rows import COLUMNS, values_of
+from loopagent.stores.artifact_rows import COLUMNS, STATE_COLUMNS, values_of
 from loopagent.stores.sqlite.conditions import where
 
 
@@ -63,6 +64,12 @@ def add(db: sqlite3.Connection, run: int, tenant: str, rows: Sequence[ArtifactRo
     """Keep what a commit says of artifacts."""
     values = [(run, tenant, one.name.casefold(), *values_of(one)) for one in rows]
     db.executemany(_INSERT, values)
+
+
+def known(db: sqlite3.Connection, run: int, count: int) -> list[Artifact]:
+    """What a run knows of so many artifacts, the first ones first."""
+    query = f"SELECT {STATE_COLUMNS} FROM artifact_entry WHERE run = ? ORDER BY key LIMIT ?"  # noqa: S608
+    return [Artifact(*one) for one in db.execute(query, (run, count))] if count else []
 
 
 def forget_run(db: sqlite3.Connection, run: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.log import decode
 from loopagent.core.state import Message
-from loopagent.core.state_bytes import SPILLED, load_state
+from loopagent.core.state_bytes import SPILLED, apart_of, load_state
 from loopagent.ports import (
     LogEntry,
     RememberedAnswer,
@@ -23,6 +23,7 @@ from loopagent.ports import (
     StoredArtifact,
 )
 from loopagent.stores import records
+from loopagent.stores.sqlite import artifacts
 from loopagent.stores.sqlite.conditions import where
 from loopagent.stores.sqlite.writes import log_key
 from loopagent.stores.written import read_state
@@ -71,7 +72,11 @@ def load(connection: sqlite3.Connection, run_id: str, specs: Specs) -> Snapshot 
     state = read_state(
         run_id,
         lambda: load_state(
-            body, specs.get(spec, connection), _spilled(connection, key, body), payload
+            body,
+            specs.get(spec, connection),
+            _spilled(connection, key, body),
+            payload=payload,
+            artifacts=artifacts.known(connection, key, apart_of(body).artifacts),
         ),
     )
     return Snapshot(state, version, seq)
