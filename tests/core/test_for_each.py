@@ -200,7 +200,7 @@ def test_what_a_model_may_not_read_is_not_there_for_templates() -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"collectionPath": "nothing"}, "nothing at this path"),
+        ({"collectionPath": "nothing"}, "nothing at this path; the payload is an object with rows"),
         ({"collectionPath": "rows[0]"}, "expected an array"),
         ({"collectionPath": "static:{}"}, "JSON array"),
         ({"collectionPath": "static:[1,"}, "JSON array"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import PrivateAttr
@@ -16,7 +17,7 @@ from loopagent.core.loop_report import finished, progress
 from loopagent.core.loop_step import LoopStep, most_passes
 from loopagent.core.loops import Course, Rule, name_problems, seen_payload
 from loopagent.core.paths import look_up, parse_path
-from loopagent.core.problems import Problem
+from loopagent.core.problems import Problem, shorten
 from loopagent.core.protocol.loops import ForEachOperation
 from loopagent.core.steps import Done, NextStep
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 STATIC: Final = "static:"
 """Start of a `collectionPath` that is an array itself."""
 PREFIX: Final = "each"
+_PAYLOAD, _DATA = (re.compile(rf"\A{name}(?:\.|(?=\[))") for name in ("payload", "data"))
+"""What a path may begin with: the names that templates have for the payload."""
 SAMPLES: Final = 3
 """Filled-in parameters that an approval of the whole loop shows."""
 
@@ -159,12 +162,12 @@ def _items(run: RunState, loop: ForEachOperation) -> list[Any] | str:
         where = where[2:-2].strip()
     payload = seen_payload(run, run.payload)
     if not (is_object(payload) and "data" in payload):
-        where = where.removeprefix("data.")  # the other name that templates have for the payload
-    path = parse_path(where.removeprefix("payload."))
+        where = _DATA.sub("", where)
+    path = parse_path(_PAYLOAD.sub("", where))
     if isinstance(path, str):
         return path
     try:
         value = look_up(payload, path)
     except LookupError:
-        return "there is nothing at this path of the payload"
+        return f"there is nothing at this path; the payload is {shorten(payload)}"
     return value if is_array(value) else "expected an array in the payload"
