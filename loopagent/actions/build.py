@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from pydantic import BaseModel
 
 from loopagent.action import Action, ActionContext
-from loopagent.actions.checks import NO_PARAMS
+from loopagent.actions.checks_names import NO_PARAMS
 from loopagent.actions.format import HTTP_KINDS, ActionFile, OpenApiRun, PythonRun
 from loopagent.actions.format_approval import ApprovalSection
 from loopagent.actions.http_kind import http_runner

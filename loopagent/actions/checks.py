@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.actions.checks_approval import check_approval
 from loopagent.actions.checks_http import check_http
+from loopagent.actions.checks_names import NO_PARAMS, check_names
 from loopagent.actions.complaints import Complaints, did_you_mean
 from loopagent.actions.format import (
     HTTP_KINDS,
@@ -31,15 +32,8 @@ from loopagent.matching import pattern_problems
 if TYPE_CHECKING:
     from loopagent.documents import Loc
 
-NO_PARAMS: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {},
-    "additionalProperties": False,
-}
-"""The schema of an action without parameters."""
 INVALID_PARAMS: Final = "invalid_params"
 """Code of a call whose parameters do not satisfy the schema."""
-_NAMED_PARAM: Final = re.compile(r"(?<![\w.\]])params\.([A-Za-z_]\w*)")
 _MAX_SHOWN: Final = 3
 
 
@@ -49,7 +43,7 @@ def check(action: ActionFile, complaints: Complaints) -> None:
     _check_expressions(action, complaints)
     _check_secrets(action, complaints)
     if sound:
-        _check_named_params(action, complaints)
+        check_names(action, _named_in(action), complaints)
         _check_calls(action, complaints)
     _check_ui(action, complaints)
     if action.approval is not None:
@@ -172,25 +166,14 @@ def _complain_if(loc: Loc, problem: str | None, complaints: Complaints) -> None:
         complaints.add(loc, problem)
 
 
-def _check_named_params(action: ActionFile, complaints: Complaints) -> None:
-    """Expressions that name a parameter that there cannot be."""
-    schema = action.params or NO_PARAMS
-    if schema.get("additionalProperties", True) is not False or (
-        action.params is None and action.run.kind in OPEN_KINDS
-    ):
-        return
-    known: dict[str, Any] = schema.get("properties") or {}
-    texts = [*_expressions(action), *_templates(action)]
-    texts += [
-        (form.loc, form.content)
-        for loc, value in values(action)
-        for form in forms(value, loc)
-        if form.kind in {"from", "template"} and isinstance(form.content, str)
-    ]
-    for loc, text in texts:
-        for name in dict.fromkeys(_NAMED_PARAM.findall(text or "")):
-            if name not in known:
-                complaints.add(loc, f"there is no parameter {name!r}{did_you_mean(name, known)}")
+def _named_in(action: ActionFile) -> Iterator[tuple[Loc, str, bool]]:
+    """Every expression and template with its place, and whether it is a template."""
+    yield from ((loc, text, False) for loc, text in _expressions(action) if text is not None)
+    yield from ((loc, text, True) for loc, text in _templates(action))
+    for loc, value in values(action):
+        for form in forms(value, loc):
+            if form.kind in {"from", "template"} and isinstance(form.content, str):
+                yield form.loc, form.content, form.kind == "template"
 
 
 # --- secrets ---------------------------------------------------------------------------------------

@@ -26,7 +26,8 @@ _CHARS_A_STEP: Final = 4
 _MAKING: Final = frozenset({"multi_select_list", "multi_select_dict", "function_expression"})
 """Parts of an expression that make values; all others only choose some."""
 _BARE_NUMBER: Final = re.compile(r"[<>=!]=?\s*-?\d|-?\d\s*[<>=!]=?")
-_FILLED: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_FILLED: Final = re.compile(r"(?<!\\)\{\{(.*?)\}\}", re.DOTALL)
+_ESCAPED: Final = r"\{{"
 _AS_JSON: Final = re.compile(r"\|\s*json\s*$")
 
 
@@ -113,6 +114,33 @@ def _called(tree: Any) -> Iterator[str]:
         left += [child for child in one.get("children", ()) if isinstance(child, dict)]
 
 
+def _looked_up(tree: Any) -> Iterator[str]:
+    """Names that a parsed expression looks up in what it is applied to, at the top."""
+    left = [tree]
+    while left:
+        one = left.pop()
+        if one["type"] == "field":
+            yield str(one["value"])
+        if one["type"] not in _APART:
+            children = [child for child in one["children"] if isinstance(child, dict)]
+            left += children[:1] if one["type"] in _FIRST else children
+
+
+_FIRST: Final = frozenset(
+    [
+        "subexpression",
+        "index_expression",
+        "projection",
+        "value_projection",
+        "filter_projection",
+        "flatten",
+        "pipe",
+    ]
+)
+"""Parts of an expression of which only the first child sees what the whole is applied to."""
+_APART: Final = frozenset({"field", "expref", "literal"})
+
+
 class Expression:
     """A compiled expression.
 
@@ -138,6 +166,11 @@ class Expression:
                 hint = f"; did you mean {' or '.join(near)}?" if near else ""
                 raise ReshapeError(f"there is no function {name!r}{hint}")
         self.text = text
+
+    @property
+    def roots(self) -> frozenset[str]:
+        """Names that it looks up at the top of what it is applied to."""
+        return frozenset(_looked_up(self._parsed.parsed))
 
     def __repr__(self) -> str:
         """The text."""
@@ -171,9 +204,10 @@ class Expression:
 
 
 class Template:
-    """Text with expressions between `{{` and `}}`; one that ends in `| json` is written as JSON.
+    r"""Text with expressions between `{{` and `}}`; one that ends in `| json` is written as JSON.
 
-    A text is put in as it is, null as nothing, anything else as JSON.
+    A text is put in as it is, null as nothing, anything else as JSON. `\{{` are two braces as text, and so is a `}}`
+    that closes nothing.
 
     Raises:
         ReshapeError: An expression is none, or a `{{` is not closed.
@@ -181,12 +215,20 @@ class Template:
 
     def __init__(self, text: str) -> None:
         pieces = _FILLED.split(text)
-        if any("{{" in one or "}}" in one for one in pieces[::2]):
-            raise ReshapeError("a {{ has no }} after it, or the other way round")
-        self._texts = pieces[::2]
+        plain = [one.split(_ESCAPED) for one in pieces[::2]]
+        if any("{{" in part for parts in plain for part in parts):
+            raise ReshapeError(
+                r"a {{ has no }} after it; write \{{ for braces that are meant as text"
+            )
+        self._texts = ["{{".join(parts) for parts in plain]
         sources = pieces[1::2]
         self._json = [bool(_AS_JSON.search(one)) for one in sources]
         self.expressions = [Expression(_AS_JSON.sub("", one).strip()) for one in sources]
+
+    @property
+    def roots(self) -> frozenset[str]:
+        """Names that its expressions look up at the top of what it is filled from."""
+        return frozenset().union(*(one.roots for one in self.expressions))
 
     def fill(self, data: Any) -> str:
         """The text, with what the expressions find in some JSON.
