@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loopagent.errors import ConfigError
-from loopagent.intake import DEFAULT_MODEL_VARIABLE
+from loopagent.intake import DEFAULT_MODEL_VARIABLE, check_named
 
 
 if TYPE_CHECKING:
+    from loopagent.access import Caller
     from loopagent.action import Action
     from loopagent.actions.means import Means
     from loopagent.agent import Agent
@@ -66,6 +67,15 @@ class Granting:
         """The definition of an agent with what the library of a tenant gives it, and those below it."""
         live = await self.store.published(tenant)
         return await self.library.definitions.granted(spec, tenant, live) if live else spec
+
+    def check_model(self, model: str | None, caller: Caller) -> None:
+        """Refuse a model that only whoever runs the server may choose.
+
+        Raises:
+            RequestError: `model_override`.
+        """
+        if model is not None and not caller.is_operator:
+            check_named(model, self._models())
 
     async def _built(self, tenant: str, digest: str) -> Action[..., Any] | None:
         """The action that a run was given of the library."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from secrets import token_hex
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from loopagent.access import OPERATOR, Caller
 from loopagent.agent import Agent
@@ -25,6 +25,8 @@ from loopagent.errors import ConfigError, RequestError
 from loopagent.ports import RequestRow
 
 
+_PLACES: Final = frozenset({"http", "https", "scripted"})
+"""Providers whose models are addresses or files."""
 DEFAULT_MODEL_VARIABLE = "LOOPAGENT_MODEL"
 
 
@@ -50,6 +52,20 @@ def choose_model(spec: AgentSpec, wanted: str | None, default: str | None, given
         where = f"set `model` in its definition, pass one, or set {DEFAULT_MODEL_VARIABLE}"
         raise RequestError("no_model", f"Agent {spec.name!r} names no model: {where}.")
     return name
+
+
+def check_named(model: str, known: Container[str]) -> None:
+    """Refuse a model that a caller names by where it is, unless the host uses it itself.
+
+    The key of the host would go to whatever address a caller likes, and any file be read.
+
+    Raises:
+        RequestError: `model_override`.
+    """
+    provider, _, rest = model.partition(":")
+    if model not in known and (provider.strip().lower() in _PLACES or "//" in rest):
+        text = f"{model[:100]!r} is an address or a file, which only the operator may choose"
+        raise RequestError("model_override", f"{text}: name a model like openai:NAME.")
 
 
 def usable_model(name: str, open_model: Callable[[str], object]) -> str:

@@ -254,6 +254,7 @@ async def _start(
     app: App, who: Caller, body: NewRun, session: str, files: Sequence[Attachment]
 ) -> RunView:
     user, tenant = who.whose(body.user, body.tenant)
+    app.check_model(body.model, who)
     return await app.start(
         body.agent,
         body.message,

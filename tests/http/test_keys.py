@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -119,3 +120,24 @@ async def test_who_decided_what_is_found() -> None:
         assert "<strong>ann</strong>" not in page.text
         wrong = await client.get(f"{API}/audit?cursor=x", headers=bearer("t"))
         assert wrong.status_code == 400
+
+
+async def test_only_the_operator_names_models_by_where_they_are(tmp_path: Path) -> None:
+    """The key of the server would go to whatever address somebody likes, and any file be read."""
+    script = tmp_path / "own.jsonl"
+    script.write_text('{"taskComplete": true, "message": "Done."}\n')
+    agent = Agent("a", model=Listening(), fallback_models=(f"scripted:{script}",))
+    async with App(agents=[agent], env={}) as app, calling(app, token="t") as client:
+        tenant_s, _ = await app.keys.create("k", tenant="acme", scopes=["admin"])
+        everybody_s, _ = await app.keys.create("k", tenant=None)
+        tries = ("http://127.0.0.1:9/v1#x", "HTTPS://evil.example/v1#x", "scripted:/etc/passwd")
+        for model in (*tries, "other:http://10.0.0.1/v1"):
+            for key in (tenant_s, everybody_s):
+                body = {"agent": "a", "message": "Go.", "model": model}
+                answer = await client.post(f"{API}/runs", json=body, headers=bearer(key))
+                assert (answer.status_code, answer.json()["code"]) == (422, "model_override")
+                assert "only the operator" in answer.json()["detail"]
+        for key, model in ((tenant_s, f"scripted:{script}"), ("t", tries[0])):
+            body = {"agent": "a", "message": "Go.", "model": model}
+            answer = await client.post(f"{API}/runs", json=body, headers=bearer(key))
+            assert answer.status_code == 201, answer.text
