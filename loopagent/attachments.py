@@ -17,6 +17,8 @@ from loopagent.ports import Handed, StoredArtifact
 
 MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}")
 MAX_NAME_CHARS = 255
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Characters that a file name cannot have: those that control something, break lines, or turn the direction of text."""
 PROBE_BYTES = 8_000
 
 
@@ -63,8 +65,10 @@ def checked_attachments(attachments: Iterable[Attachment], limits: Limits) -> Ha
 
 
 def _wrong(one: Attachment) -> Iterable[tuple[str, str]]:
-    if not one.name.strip() or len(one.name) > MAX_NAME_CHARS or set(one.name) & set("/\\\0\n\r"):
-        yield "name", f"must be a file name of at most {MAX_NAME_CHARS} characters, without folders"
+    odd = UNPRINTABLE.search(one.name) or set(one.name) & set("/\\")
+    if odd or not one.name.strip(" .") or len(one.name) > MAX_NAME_CHARS:
+        what = f"a file name of at most {MAX_NAME_CHARS} printable characters, without folders"
+        yield "name", f"must be {what}"
     if one.media_type and not MEDIA_TYPE.fullmatch(one.media_type.partition(";")[0].strip()):
         yield "mediaType", "must be like text/csv"
 

@@ -18,7 +18,7 @@ from starlette.datastructures import FormData, Headers, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
-from loopagent.attachments import MAX_NAME_CHARS, Attachment
+from loopagent.attachments import MAX_NAME_CHARS, UNPRINTABLE, Attachment
 from loopagent.errors import RequestError
 
 
@@ -34,7 +34,6 @@ TEXTS: Final = frozenset(
 )
 """Fields that are taken as they are; every other one is JSON."""
 _SCOPE_KEY: Final = "loopagent.files"
-_UNWANTED: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -85,7 +84,7 @@ def uploaded(request: Request) -> list[Attachment]:
 def clean_name(name: str | None) -> str:
     """A file name without folders and control characters; some programs send where the file was."""
     last = re.split(r"[/\\]", name or "")[-1]
-    kept = _UNWANTED.sub("", last).strip()
+    kept = UNPRINTABLE.sub("", last).strip()
     if len(kept) > MAX_NAME_CHARS:
         stem, dot, ending = kept.rpartition(".")
         room = MAX_NAME_CHARS - len(dot + ending)
