@@ -117,7 +117,9 @@ def _charge(tx: Tx, value: dict[str, Any]) -> dict[str, Any]:
 
 def reply_rules(state: RunState, *, bound: bool) -> ReplyRules:
     """What the next reply of a run may be; `bound`: a schema was enforced on it."""
-    left = state.counters.reads_first < state.spec.limits.max_reads_first
+    # Without room for another turn a claim or question is taken as it is, rather than lost with the run.
+    postponed = state.counters.reads_first
+    left = postponed < state.spec.limits.max_reads_first and not limits.reached(state, turn=True)
     return _RULES(state.spec)[left, bound]
 
 

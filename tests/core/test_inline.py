@@ -120,6 +120,12 @@ def test_fix_46_reads_come_before_a_claim_or_question(claim: dict[str, Any]) -> 
         assert told(play)["artifactToolCalls"][0]["result"] == "late"
 
 
+def test_a_claim_on_the_last_turn_is_taken_though_it_reads_beside() -> None:
+    play = looking(limits={"max_turns": 1})
+    play.reply({"taskComplete": True, "message": "Done.", **LOOK})
+    assert play.state.status == "completed"
+
+
 def test_a_step_starts_the_row_of_postponed_claims_anew() -> None:
     play = looking().reply({"taskComplete": True, "message": "Done.", **LOOK})
     play.settle("inline.artifact.0", "x")
