@@ -265,8 +265,8 @@ def _mode_changed(tx: Tx, event: ModeChanged) -> None:
 
 def _files_given(tx: Tx, event: FilesGiven) -> None:
     tx.clock(event.at)
-    known = {one.artifact_id for one in tx.state.artifacts}
-    new = [one for one in event.files if one["artifactId"] not in known]
+    known = {(one.artifact_id, one.name) for one in tx.state.artifacts}
+    new = [one for one in event.files if (one["artifactId"], one["name"]) not in known]
     listed = ", ".join(f"{handle_of(tx, one)} ({one['name']})" for one in new)
     if listed:
         tx.notice(f"You were given files: {listed}. They are among your artifacts.")

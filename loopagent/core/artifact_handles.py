@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def handle_of(tx: Tx, stored: Mapping[str, Any]) -> str:
-    """The handle of a stored text or file; the same content keeps its handle.
+    """The handle of a stored text or file; the same content keeps its handle, unless it comes under another name.
 
     Args:
         tx: The transition in which the run gets to know it.
         stored: `{artifactId, callId, chars}` of a text, `{artifactId, callId, mediaType, bytes, name}` of a file.
     """
     artifact_id = str(stored["artifactId"])
-    known = next((one for one in tx.state.artifacts if one.artifact_id == artifact_id), None)
-    if known is not None:
-        return known.handle
     media_type, name = str(stored.get("mediaType", "")), str(stored.get("name", ""))
+    for one in tx.state.artifacts:
+        if one.artifact_id == artifact_id and name in {"", one.name}:
+            return one.handle
     made = Artifact(
         handle=letters(len(tx.state.artifacts)),
         artifact_id=artifact_id,

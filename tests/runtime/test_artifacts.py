@@ -92,7 +92,9 @@ async def test_a_name_that_comes_again_is_a_version_and_the_same_content_is_stor
     files = [PRICES, Attachment("prices.csv", b"city,price\n"), Attachment("copy.csv", CSV)]
     async with App(agents=[agent(DONE)], store=url) as app:
         view = await run(app, attachments=files)
-    assert [(one.handle, one.version) for one in view.state.artifacts] == [("A", 1), ("B", 2)]
+    known = [(one.handle, one.name, one.version) for one in view.state.artifacts]
+    assert known == [("A", "prices.csv", 1), ("B", "prices.csv", 2), ("C", "copy.csv", 1)]
+    assert view.state.artifacts[2].artifact_id == view.state.artifacts[0].artifact_id
 
 
 async def test_another_run_of_the_same_agent_sees_nothing(url: str) -> None:
