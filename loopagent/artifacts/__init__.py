@@ -107,7 +107,26 @@ def look(source: Source, tool: str, params: Mapping[str, Any]) -> Outcome:
         wanted = model.model_validate(given)
     except ValidationError as error:
         return Outcome.failed("bad_params", _told(error, given))
-    return attempt(lambda: function(source, wanted))
+    return attempt(lambda: _with_end(function(source, wanted)))
+
+
+_WHOLES: Mapping[str, tuple[str, int]] = {
+    "totalLines": ("lines", 1),
+    "totalRows": ("rows", 0),
+    "length": ("items", 0),
+    "chars": ("characters", 0),
+    "bytes": ("bytes", 0),
+}
+"""What says how much there is: of what, and the number of the first."""
+
+
+def _with_end(result: dict[str, Any]) -> dict[str, Any]:
+    """A stretch, with a note if it is empty because it begins behind the end."""
+    start = result.get("start")
+    for key, (what, first) in _WHOLES.items():
+        if start is not None and key in result and start - first >= result[key]:
+            return {**result, "note": f"This is the end: {result[key]} {what} in all."}
+    return result
 
 
 def attempt(call: Callable[[], Any]) -> Outcome:

@@ -187,7 +187,7 @@ async def list_events(
         EventView.model_validate(one)
         for one in await app.store.events(run_id, after=after, limit=limit)
     ]
-    return EventPage(events=events, next_after=events[-1].seq if events else after)
+    return EventPage(events=events, next_after=events[-1].seq if events else min(after, view.seq))
 
 
 @router.get(

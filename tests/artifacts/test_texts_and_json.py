@@ -107,6 +107,26 @@ def test_the_last_page_has_no_next(count: int, following: int | None) -> None:
     assert full.get("next") == (following and following - 1)
 
 
+@pytest.mark.parametrize(
+    ("kind", "tool", "start", "note"),
+    [
+        ("text", "get_lines", 4, "3 lines"),
+        ("text", "get_lines", 3, ""),
+        ("text", "get_full", 8, "8 characters"),
+        ("csv", "get_rows", 2, "2 rows"),
+        ("csv", "get_rows", 1, ""),
+        ("json", "json_iterate", 0, ""),
+        ("json", "json_iterate", 5, "1 items"),
+        ("binary", "get_full", 99, "8 bytes"),
+    ],
+)
+def test_an_empty_page_behind_the_end_says_so(kind: str, tool: str, start: int, note: str) -> None:
+    text = '["12345"]' if kind == "json" else "a,b\n1\n2\n"
+    found = look(Source(text.encode(), kind=kind), tool, {"start": start})
+    assert found.ok, found
+    assert found.value.get("note", "") == (note and f"This is the end: {note} in all.")
+
+
 def test_grep_gives_lines_with_numbers_and_goes_on_where_it_stopped() -> None:
     text = "\n".join(f"line {one}" for one in range(1, 31))
     first = use(text, "grep", pattern="line .*[05]$", maxResults=3)
