@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from loopagent.artifacts.encodings import binary_type
 from loopagent.core.agent_spec import Limits
+from loopagent.core.artifact_kinds import kind_of
 from loopagent.core.text import clean_text
 from loopagent.errors import RequestError
 from loopagent.ports import Handed, StoredArtifact
@@ -20,6 +22,8 @@ MAX_NAME_CHARS = 255
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Characters that a file name cannot have: those that control something, break lines, or turn the direction of text."""
 PROBE_BYTES = 8_000
+_TEXTS = frozenset({"text", "csv", "json"})
+"""Kinds of artifacts that are read as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,8 @@ def _wrong(one: Attachment) -> Iterable[tuple[str, str]]:
 
 def _stored(one: Attachment) -> StoredArtifact:
     kind = one.media_type.partition(";")[0].strip().lower() or _guessed(one)
+    if kind_of(kind, one.name) in _TEXTS:
+        kind = binary_type(one.content) or kind
     return StoredArtifact(sha256(one.content).hexdigest(), kind, len(one.content), one.content)
 
 
@@ -93,5 +99,7 @@ def _guessed(one: Attachment) -> str:
 
 
 def _described(one: Attachment, file: StoredArtifact) -> dict[str, Any]:
-    about = {"artifactId": file.artifact_id, "mediaType": file.media_type}
+    about: dict[str, Any] = {"artifactId": file.artifact_id, "mediaType": file.media_type}
+    if kind_of(file.media_type, one.name) in _TEXTS and binary_type(one.content):
+        about["kind"] = "binary"  # the name alone says otherwise
     return {**about, "bytes": file.size_bytes, "name": clean_text(one.name.strip())}

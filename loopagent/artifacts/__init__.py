@@ -107,7 +107,18 @@ def look(source: Source, tool: str, params: Mapping[str, Any]) -> Outcome:
         wanted = model.model_validate(given)
     except ValidationError as error:
         return Outcome.failed("bad_params", _told(error, given))
-    return attempt(lambda: _with_end(function(source, wanted)))
+    return attempt(lambda: _with_encoding(_with_end(function(source, wanted)), source))
+
+
+_TEXTS = frozenset({"text", "csv", "json"})
+
+
+def _with_encoding(result: dict[str, Any], source: Source) -> dict[str, Any]:
+    """What was read as text, with the encoding where that is not the usual one."""
+    name, guessed = source.encoding if source.kind in _TEXTS else ("utf-8", False)
+    if name.startswith("utf-8"):
+        return result
+    return {**result, "encoding": f"{name}, a guess" if guessed else name}
 
 
 _WHOLES: Mapping[str, tuple[str, int]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
@@ -11,20 +10,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from loopagent.artifacts.encodings import Encoding, decoded, encoding_of
 from loopagent.core.json_values import compact_json
 
 
-MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-"""Byte order marks and the encodings they tell of, longer ones first where one begins as another."""
-PROBE_BYTES = 4_096
-"""How much of a text without a mark is looked at to tell UTF-16 from others."""
-MAX_ASCII = 0x7F
 RESERVED_CHARS = 120
 """Room in a result for what stands around its entries."""
 
@@ -83,34 +72,10 @@ class Source:
         """
         return decoded(self.content) if self.name else self.content.decode("utf-8", "replace")
 
-
-def decoded(content: bytes) -> str:
-    """Bytes as text: by their mark, else UTF-8, else UTF-16 if they look like it, else Windows-1252."""
-    for mark, encoding in MARKS:
-        if content.startswith(mark):
-            return content.decode(encoding, "replace")
-    if (wide := _wide(content[:PROBE_BYTES])) is not None:
-        return content.decode(wide, "replace")
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        # A broken place in UTF-8 is more likely than another encoding when much before it was well encoded.
-        if any(one > MAX_ASCII for one in content[: error.start]):
-            return content.decode("utf-8", "replace")
-        return content.decode("cp1252", "replace")
-
-
-def _wide(probe: bytes) -> str | None:
-    """UTF-16 without a mark has a zero byte in most pairs, always on the same side."""
-    pairs = len(probe) // 2
-    if not pairs:
-        return None
-    even, odd = probe[0::2].count(0), probe[1::2].count(0)
-    if odd * 2 > pairs and not even:
-        return "utf-16-le"
-    if even * 2 > pairs and not odd:
-        return "utf-16-be"
-    return None
+    @property
+    def encoding(self) -> Encoding:
+        """In which encoding the content is read as text."""
+        return encoding_of(self.content) if self.name else Encoding("utf-8")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from loopagent.artifacts import TOOLS, look
-from loopagent.artifacts.source import Source, decoded
+from loopagent.artifacts.encodings import decoded
+from loopagent.artifacts.source import Source
 from loopagent.core.artifact_kinds import TOOLS as NAMED
 from loopagent.core.artifact_kinds import kind_of
 from loopagent.core.json_values import compact_json
@@ -156,6 +157,23 @@ def test_a_line_that_is_too_long_is_cut_and_says_how_long_it_is() -> None:
 def test_texts_are_read_in_the_encoding_they_are_in(encoding: str) -> None:
     text = "Grüße, plain text with some letters" if encoding != "utf-16-be" else "Plain words"
     assert decoded(text.encode(encoding)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "said"),
+    [
+        ("Größe;10 €\n", "windows-1252", "windows-1252, a guess"),
+        ("ÄÖÜß: Übergrößen, déjà vu à l'été, ÉTÉ", "windows-1252", "windows-1252, a guess"),
+        ("你好世界。内容是中文。\n第二行,1", "gb18030", "gb18030, a guess"),
+        ("こんにちは世界。テストです。", "shift_jis", "shift_jis, a guess"),
+        ("Größe", "utf-16", "utf-16"),
+        ("Größe", "utf-8", None),
+    ],
+)
+def test_the_encoding_is_said_where_it_is_unusual(text: str, encoding: str, said: str) -> None:
+    found = look(Source(text.encode(encoding), name="a.txt"), "get_full", {})
+    assert found.value["text"] == text
+    assert found.value.get("encoding") == said
 
 
 def test_broken_encodings_and_lone_surrogates_are_replaced() -> None:

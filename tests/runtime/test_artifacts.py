@@ -97,6 +97,15 @@ async def test_a_name_that_comes_again_is_a_version_and_the_same_content_is_stor
     assert view.state.artifacts[2].artifact_id == view.state.artifacts[0].artifact_id
 
 
+async def test_a_file_that_is_no_text_is_not_taken_for_one_by_its_name(url: str) -> None:
+    contents = (b"\x89PNG\r\n\x1a\n", b"PK\x03\x04", b"\x00\x01\x02\x03\x04", b"abc\x00", b"")
+    files = [Attachment(f"{at}.txt", one) for at, one in enumerate(contents)]
+    async with App(agents=[agent(DONE)], store=url) as app:
+        view = await run(app, attachments=files)
+    kinds = [one.kind for one in view.state.artifacts]
+    assert kinds == ["image", "binary", "binary", "text", "text"]
+
+
 async def test_another_run_of_the_same_agent_sees_nothing(url: str) -> None:
     script = (FULL, DONE, FULL, DONE)
     async with App(agents=[agent(*script)], store=url) as app:
