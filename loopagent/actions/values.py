@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
@@ -15,6 +16,7 @@ FORMS: Final = ("from", "template", "secret", "literal")
 Loc: TypeAlias = tuple[int | str, ...]
 Reveal: TypeAlias = Callable[[str], str]
 """Gives the value of a secret by its name."""
+_PARAMETER: Final = re.compile(r'params\.(?:([A-Za-z_]\w*)|"([^"\\]+)")')
 ABSENT: Final = object()
 """What a `from` that finds nothing leaves behind: nothing at all."""
 
@@ -107,7 +109,13 @@ def render_each(values: dict[str, Any], scope: dict[str, Any], reveal: Reveal) -
 def _from(content: str, scope: dict[str, Any], reveal: Reveal) -> Any:
     del reveal
     found = Expression(content).of(scope)
-    return ABSENT if found is None else found
+    return ABSENT if found is None and not _is_null(content, scope) else found
+
+
+def _is_null(content: str, scope: dict[str, Any]) -> bool:
+    """Whether an expression is the name of a parameter that was given as null, which its schema lets through."""
+    name = _PARAMETER.fullmatch(content.strip())
+    return name is not None and (name[1] or name[2]) in (scope.get("params") or {})
 
 
 _FILL: Final[dict[str, Callable[[Any, dict[str, Any], Reveal], Any]]] = {

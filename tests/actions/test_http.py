@@ -112,6 +112,16 @@ async def test_a_json_body_keeps_types(web: Web) -> None:
     assert web.seen[-1].headers["content-type"] == "application/json"
 
 
+async def test_a_parameter_that_is_null_on_purpose_is_sent_as_null(web: Web) -> None:
+    params = "params: {type: object, properties: {a: {type: [string, 'null']}, b: {type: string}, c: {}}}\n"
+    fields = "{a: {from: params.a}, b: {from: params.b}, c: {from: 'params.\"c\"'}, d: {from: params.c.d}}"
+    text = f"  method: POST\n  body: {fields}\n  query: {{a: {{from: params.a}}}}\n{params}"
+    await called(web, text, {"a": None, "c": None})
+    assert (web.seen[-1].target, web.seen[-1].json) == ("/x", {"a": None, "c": None})
+    await called(web, text, {})
+    assert web.seen[-1].json == {}
+
+
 async def test_form_and_text_bodies(web: Web) -> None:
     form = "  method: POST\n  bodyType: form\n  body: {a: x y, b: [1, 2], c: {from: params.note}}\n"
     await called(web, form + PARAMS, {"id": "7"}, effects="write")
