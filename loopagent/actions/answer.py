@@ -46,6 +46,19 @@ def body_of(answer: Answer) -> Any:
     return text if text.strip() else None
 
 
+def breaks_off(kind: str, body: Any) -> bool:
+    """Whether a body that says it is JSON ends in the middle of it."""
+    if not (isinstance(body, str) and _is_json(kind) and body.lstrip()[:1] in {"{", "["}):
+        return False
+    try:
+        json.loads(body)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(body.rstrip()) or error.msg.startswith("Unterminated string")
+    except (ValueError, RecursionError):
+        return False
+    return False
+
+
 def media_type(answer: Answer) -> tuple[str, str]:
     """The media type in lower case, and the charset; empty where the answer does not say."""
     kind, _, rest = answer.headers.get("content-type", "").partition(";")
@@ -81,8 +94,12 @@ def _is_text(kind: str, body: bytes) -> bool:
     return b"\0" not in body or body[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}
 
 
+def _is_json(kind: str) -> bool:
+    return kind.endswith(("/json", "+json"))
+
+
 def _may_be_json(kind: str, text: str) -> bool:
-    return kind.endswith(("/json", "+json")) or text.lstrip()[:1] in {"{", "["}
+    return _is_json(kind) or text.lstrip()[:1] in {"{", "["}
 
 
 def _decoded(body: bytes, charset: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -112,11 +113,12 @@ async def _sent(send: Callable[[], Awaitable[_T]]) -> _T:
     except EgressDeniedError as error:
         raise ActionError(f"{error}.", code="egress_denied", fatal=True) from error
     except TooLongError as error:
-        raise ActionError(f"{error}.", code="answer_too_large", may_have_run=True) from error
+        text = f"Not taken: {error}. Ask for less, if that can be."
+        raise ActionError(text, code="answer_too_large", may_have_run=True) from error
     except httpx2.InvalidURL as error:
         raise ActionError("The address cannot be called.", code="invalid_request") from error
     except _UNSENT as error:
-        failed = ActionError("The server could not be reached.", code="connection")
+        failed = ActionError(_unreached(error), code="connection")
         raise TroubleError("connection", failed, sent=False) from error
     except _TIMEOUTS as error:
         failed = ActionError(
@@ -128,9 +130,24 @@ async def _sent(send: Callable[[], Awaitable[_T]]) -> _T:
             f"The answer cannot be read: {error}.", code="bad_answer", may_have_run=True
         ) from error
     except httpx2.HTTPError as error:
-        text = "The connection broke off before the answer was complete."
-        failed = ActionError(text, code="connection", may_have_run=True)
-        raise TroubleError("connection", failed) from error
+        raise broken_off() from error
+
+
+def broken_off() -> TroubleError:
+    """Half an answer came."""
+    text = "The connection broke off before the answer was complete."
+    return TroubleError("connection", ActionError(text, code="connection", may_have_run=True))
+
+
+def _unreached(error: BaseException | None) -> str:
+    """Why nothing was sent: a certificate or a server without TLS is nothing that waiting mends."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"The certificate of the server is not trusted: {error.verify_message}."
+        if isinstance(error, ssl.SSLError):
+            return "No secure connection can be made with the server; perhaps it speaks http only."
+        error = error.__cause__ or error.__context__
+    return "The server could not be reached."
 
 
 def _listed(cause: str, causes: tuple[int | str, ...]) -> bool:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 
-from loopagent.actions.answer import media_type, said, view
-from loopagent.actions.attempts import Again, TroubleError, after_seconds, attempted
+from loopagent.actions.answer import breaks_off, media_type, said, view
+from loopagent.actions.attempts import Again, TroubleError, after_seconds, attempted, broken_off
 from loopagent.actions.pages import Pages
 from loopagent.actions.request import Request, basic, make_request
 from loopagent.actions.secrets import Revealed
@@ -230,6 +230,8 @@ class _Call:
             after = after_seconds(answer.headers, self.means.clock())
             cause = str(answer.status)
             raise TroubleError(cause, failure, retryable=retryable, after_seconds=after)
+        if breaks_off(media_type(answer)[0], seen["body"]):
+            raise broken_off()
 
     def _failure(self, given: dict[str, Any], kind: str) -> tuple[ActionError, bool] | None:
         """What an answer that means an error means, and whether the file says that another attempt may help."""

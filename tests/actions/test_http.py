@@ -208,6 +208,7 @@ async def test_answers_that_are_not_the_happy_case(web: Web, answer: Reply, resu
             "redirects elsewhere",
         ),
         (Reply(200, b"half", claimed=100), "connection", "broke off"),
+        (reply(b'{"a": "b', "application/json"), "connection", "broke off"),
         (Reply(200, b"plain", {"content-encoding": "gzip"}), "bad_answer", "cannot be read"),
         (packed(b"x" * 5_000_001), "answer_too_large", "longer than 5000000 bytes"),
     ],
@@ -220,6 +221,12 @@ async def test_answers_that_mean_an_error(web: Web, answer: Reply, what: str, to
     assert "169.254" not in message(outcome)
     assert outcome.error is not None
     assert not outcome.error.may_have_run
+
+
+async def test_a_server_without_tls_is_told_from_one_that_is_not_there(web: Web) -> None:
+    text = http_text(web, "").replace("url: http:", "url: https:")
+    outcome = await call(make_action(read(text), means()))
+    assert (code(outcome), "secure connection" in message(outcome)) == ("connection", True)
 
 
 async def test_a_long_error_is_cut(web: Web) -> None:
