@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from loopagent.action import Action
+    from loopagent.actions.format import ActionFile
+    from loopagent.core.action_spec import ActionSpec
 
 
 def action_row(action: Action[..., Any], used_by: list[str]) -> dict[str, Any]:
@@ -23,8 +25,17 @@ def action_row(action: Action[..., Any], used_by: list[str]) -> dict[str, Any]:
     Returns:
         What it is and does; never the values of its secrets, of which there are only names.
     """
-    spec = action.spec
-    row: dict[str, Any] = {
+    row = spec_row(action.spec) | {"usedBy": used_by}
+    return row | file_row(action.file) if isinstance(action, FileAction) else row
+
+
+def spec_row(spec: ActionSpec) -> dict[str, Any]:
+    """What the engine knows of an action, as JSON, with what is so of one in Python.
+
+    Args:
+        spec: Of the action.
+    """
+    return {
         "name": spec.name,
         "kind": "code",
         "title": "",
@@ -42,7 +53,7 @@ def action_row(action: Action[..., Any], used_by: list[str]) -> dict[str, Any]:
         "secrets": [],
         "examples": [],
         "tests": 0,
-        "usedBy": used_by,
+        "usedBy": [],
         "source": "file",
         "state": "published",
         "published": None,
@@ -50,25 +61,29 @@ def action_row(action: Action[..., Any], used_by: list[str]) -> dict[str, Any]:
         "updatedAt": None,
         "updatedBy": "",
     }
-    if isinstance(action, FileAction):
-        file = action.file
-        row |= {
-            "kind": file.run.kind,
-            "title": file.title,
-            "version": file.version,
-            "tags": list(file.tags),
-            "deprecated": file.deprecated,
-            "enabled": file.enabled,
-            "ui": file.ui,
-            "hosts": list(file.egress.hosts),
-            "secrets": list(file.secrets),
-            "examples": [
-                one.model_dump(mode="json", by_alias=True, exclude_unset=True)
-                for one in file.examples
-            ],
-            "tests": len(file.tests),
-        }
-    return row
+
+
+def file_row(file: ActionFile) -> dict[str, Any]:
+    """What only the file of an action says, as JSON.
+
+    Args:
+        file: The file.
+    """
+    return {
+        "kind": file.run.kind,
+        "title": file.title,
+        "version": file.version,
+        "tags": list(file.tags),
+        "deprecated": file.deprecated,
+        "enabled": file.enabled,
+        "ui": file.ui,
+        "hosts": list(file.egress.hosts),
+        "secrets": list(file.secrets),
+        "examples": [
+            one.model_dump(mode="json", by_alias=True, exclude_unset=True) for one in file.examples
+        ],
+        "tests": len(file.tests),
+    }
 
 
 def action_rows(

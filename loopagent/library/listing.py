@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from loopagent.actions.listing import action_row
-from loopagent.library.texts import check_text
+from loopagent.library.drafts import said_by
 
 
 if TYPE_CHECKING:
     from loopagent.actions.build import FileAction
     from loopagent.library.service import Library
     from loopagent.library_port import Built
-
-UNREAD: Final[dict[str, Any]] = {
-    "kind": "",
-    "title": "",
-    "description": "",
-    "version": "",
-    "tags": [],
-    "deprecated": False,
-    "enabled": False,
-    "effects": "write",
-    "approval": None,
-    "idempotent": False,
-    "parameters": {"type": "object"},
-    "ui": {},
-    "hosts": [],
-    "secrets": [],
-    "examples": [],
-    "tests": 0,
-}
-"""What is said of a draft that cannot be read."""
 
 
 async def library_rows(library: Library, tenant: str) -> list[dict[str, Any]]:
@@ -56,8 +36,7 @@ def library_row(library: Library, row: Built, live: FileAction | None) -> dict[s
         row: The action.
         live: What is published of it, if that can be used here.
     """
-    shown = live if live is not None else _draft(library, row)
-    about = UNREAD if shown is None else action_row(shown, [])
+    about = said_by(row).row() if live is None else action_row(live, [])
     return {
         **about,
         "name": row.name,
@@ -69,7 +48,3 @@ def library_row(library: Library, row: Built, live: FileAction | None) -> dict[s
         "updatedAt": row.updated_at,
         "updatedBy": row.updated_by,
     }
-
-
-def _draft(library: Library, row: Built) -> FileAction | None:
-    return check_text(row.draft, row.files, library.around, tenant=row.tenant).action

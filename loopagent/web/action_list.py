@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from loopagent.actions.listing import action_row
-from loopagent.core.json_values import is_array, is_object
-from loopagent.documents import DocumentError
-from loopagent.library.editing.splicing import read_text
+from loopagent.library.drafts import Said, said_by
 
 
 if TYPE_CHECKING:
@@ -24,7 +21,7 @@ FILTERS = ("kind", "effects", "state", "agent")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a text says of an action, as far as it can be read."""
+    """What is shown of an action; of a draft, as far as it can be read."""
 
     title: str = ""
     description: str = ""
@@ -46,30 +43,6 @@ class Row:
     version: str = ""
     shadowed: bool = False
     """Whether an action of a file has the name and is used instead."""
-
-
-@lru_cache(maxsize=2_000)
-def facts_of(text: str) -> Facts:
-    """What a text says; a faulty one says nothing."""
-    try:
-        data = read_text(text)
-    except DocumentError:
-        return Facts()
-    run = data.get("run")
-    run = run if is_object(run) else {}
-    steps = run.get("steps")
-    called = [one.get("action") for one in steps if is_object(one)] if is_array(steps) else []
-    return Facts(
-        _text(data.get("title")),
-        _text(data.get("description")),
-        _text(run.get("kind")),
-        _text(data.get("effects")).replace("destructive", "irreversible"),
-        tuple(one for one in called if isinstance(one, str)),
-    )
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def list_rows(
@@ -115,10 +88,14 @@ def _facts(action: Action[..., Any]) -> Facts:
     return Facts(row["title"], row["description"], row["kind"], row["effects"], called)
 
 
+def _drafted(said: Said) -> Facts:
+    return Facts(said.title, said.description, said.kind, said.effects or "", said.steps)
+
+
 def _of_library(built: Built, live: Action[..., Any] | None, shadowed: bool) -> Row:
     version = f"version {built.published}" if built.published is not None else ""
     agents = built.agents if built.published is not None else ()
-    facts = facts_of(built.draft) if live is None else _facts(live)
+    facts = _drafted(said_by(built)) if live is None else _facts(live)
     return Row(built.name, facts, built.state, agents, (), version, shadowed)
 
 
