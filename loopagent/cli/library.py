@@ -82,7 +82,8 @@ def publish(
             what = f"{name} has a draft by {known.updated_by} that is not published"
             raise ConfigError(f"{what}; look at it, then take its place with --force")
         expected = None if known is None else known.draft_hash
-        row = await library.save(tenant, name, text, expected_hash=expected, by=by, files=files)
+        given = {**_origin(known), **files}
+        row = await library.save(tenant, name, text, expected_hash=expected, by=by, files=given)
         row = await library.publish(
             tenant, name, draft_hash=row.draft_hash, by=by, agents=agent, note=note
         )
@@ -90,6 +91,12 @@ def publish(
         return 0
 
     with_app(project, db, work)
+
+
+def _origin(known: Built | None) -> dict[str, str]:
+    """Where an action was imported from: no file has it, and importing again needs it."""
+    files = {} if known is None else known.files
+    return {IMPORTED: files[IMPORTED]} if IMPORTED in files else {}
 
 
 def _read(file: Path) -> tuple[str, str, dict[str, str]]:

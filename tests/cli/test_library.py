@@ -58,15 +58,34 @@ def test_what_was_published_becomes_a_file(folder: Path) -> None:
     assert "api.example.com" in call(folder, "export", "mail.send", "--out", "-", "--version", "1")
 
 
-def test_where_a_draft_was_imported_from_becomes_no_file(folder: Path) -> None:
+def imported(folder: Path) -> None:
+    """Save a draft that keeps where it was imported from."""
+
     async def save() -> None:
         async with App(store=f"sqlite:///{folder / 'runs.db'}") as app:
             kept = {FILE: "{}"}
             await app.library.save("", "mail.send", text(), files=kept, expected_hash=None, by="x")
 
     asyncio.run(save())
+
+
+def test_where_a_draft_was_imported_from_becomes_no_file(folder: Path) -> None:
+    imported(folder)
     call(folder, "export", "mail.send")
     assert [one.name for one in (folder / "actions").iterdir()] == ["mail.send.action.yaml"]
+
+
+def test_a_file_that_is_published_keeps_where_its_action_was_imported_from(folder: Path) -> None:
+    async def files() -> list[dict[str, str]]:
+        async with App(store=f"sqlite:///{folder / 'runs.db'}") as app:
+            row = await app.library.get("", "mail.send")
+            return [dict(row.files), dict((await app.library.version("", "mail.send", 1)).files)]
+
+    imported(folder)
+    file = str(folder / "new.action.yaml")
+    assert "version 1 is live" in call(folder, "publish", file, "--force")
+    assert asyncio.run(files()) == [{FILE: "{}"}] * 2
+    assert "version 1 is live" in call(folder, "publish", file)
 
 
 def test_a_file_that_is_wrong_is_not_published(folder: Path) -> None:
