@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from loopagent.core.hashing import json_hash
 
@@ -18,6 +18,11 @@ BuiltState = Literal["draft", "published", "changed", "retired"]
 ChangeKind = Literal[
     "saved", "published", "rolled_back", "granted", "retired", "renamed", "deleted", "tested"
 ]
+
+RENEWED_SECONDS: Final = 3_600.0
+"""How long a definition that runs are given counts as kept, before it is written down once more."""
+SPARED_SECONDS: Final = 86_400.0
+"""How long one is spared after it was written down, though no run has it: a run may be about to start with it."""
 
 
 def text_hash(text: str, files: Mapping[str, str]) -> str:
@@ -157,8 +162,32 @@ class LibraryStore(Protocol):
         """What is live of a tenant's library, sorted by name."""
         ...
 
-    async def put_definition(self, tenant: str, name: str, digest: str, body: str) -> None:
-        """Keep what runs are started with; one that is known stays as it is."""
+    async def put_definition(
+        self, tenant: str, name: str, digest: str, body: str, *, at: float
+    ) -> None:
+        """Keep what runs are started with; of one that is known only the time changes.
+
+        Args:
+            tenant: Whose it is.
+            name: Name of the action.
+            digest: Hash of the body.
+            body: All that a call depends on, as JSON; it has the hashes of the definitions that it uses.
+            at: When it was given, in seconds since the epoch; an earlier time than the known one changes nothing.
+        """
+        ...
+
+    async def prune_definitions(self, *, before: float, limit: int = 100) -> int:
+        """Remove definitions that no run has and no other definition uses, of all tenants.
+
+        One that was used by others that are removed now goes with the next call.
+
+        Args:
+            before: Only those that were given last before this time, in seconds since the epoch.
+            limit: No more than these.
+
+        Returns:
+            How many were removed.
+        """
         ...
 
     async def definition(self, tenant: str, digest: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -250,9 +251,11 @@ def prune_runs(
     async def work(app: App) -> int:
         removed = await remove_old(app.store, rules, app.now())
         if as_json:
-            print_json({"runs": removed.runs, "logs": removed.logs})
+            print_json(asdict(removed))
         else:
             out.print(f"{removed.runs} runs and the logs of {removed.logs} others removed")
+            if removed.definitions:
+                out.print(f"{removed.definitions} definitions of actions removed that no run has")
         return 0
 
     with_app(project, db, work)

@@ -16,6 +16,7 @@ from loopagent.core.abilities import possible_actions
 from loopagent.core.hashing import canonical_json, json_hash
 from loopagent.errors import ConfigError
 from loopagent.library.texts import read_text
+from loopagent.library_port import RENEWED_SECONDS
 from loopagent.logs import log
 
 
@@ -55,7 +56,7 @@ class Definitions:
         self._store = store
         self._around = around
         self._made: Recent[FileAction] = Recent()
-        self._kept: Recent[bool] = Recent()
+        self._kept: Recent[float] = Recent()
         self._bodies: Recent[dict[str, Any]] = Recent()
 
     async def granted(
@@ -164,10 +165,13 @@ class Definitions:
         return self._bodies.keep(key, body)
 
     async def put(self, tenant: str, digest: str, body: Mapping[str, Any]) -> None:
-        """Keep a definition, unless this process did so before."""
-        if (tenant, digest) not in self._kept:
-            await self._store.put_definition(tenant, body["name"], digest, canonical_json(body))
-            self._kept.keep((tenant, digest), True)
+        """Keep a definition, unless this process did so lately."""
+        key, at = (tenant, digest), self._around.clock()
+        kept = self._kept.get(key)
+        if kept is None or not 0 <= at - kept < RENEWED_SECONDS:
+            whole = canonical_json(body)
+            await self._store.put_definition(tenant, body["name"], digest, whole, at=at)
+            self._kept.keep(key, at)
 
     @property
     def code(self) -> Callable[[], Mapping[str, Any]]:

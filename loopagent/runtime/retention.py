@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from loopagent.core.spec import Spec
 from loopagent.errors import RequestError, StoreError
+from loopagent.library_port import SPARED_SECONDS
 from loopagent.logs import log
 
 
@@ -44,6 +45,13 @@ class Removed:
 
     runs: int = 0
     logs: int = 0
+    definitions: int = 0
+    """Of actions of the library, that no run has any more."""
+
+    @property
+    def any(self) -> bool:
+        """Whether it removed anything."""
+        return bool(self.runs or self.logs or self.definitions)
 
 
 async def remove_old(store: Store, rules: Retention, now: float) -> Removed:
@@ -67,6 +75,8 @@ async def remove_old(store: Store, rules: Retention, now: float) -> Removed:
             removed.logs += sum(gone)
             if not any(gone):
                 break
+    while pruned := await store.prune_definitions(before=now - SPARED_SECONDS):
+        removed.definitions += pruned
     return removed
 
 
@@ -85,6 +95,6 @@ async def keep_away(store: Store, rules: Retention, clock: Callable[[], float]) 
         except StoreError as error:
             log.error("retention.failed", error)
         else:
-            if removed.runs or removed.logs:
-                log.info("retention.removed", runs=removed.runs, logs=removed.logs)
+            if removed.any:
+                log.info("retention.removed", **asdict(removed))
         await asyncio.sleep(rules.every_seconds)

@@ -52,10 +52,26 @@ FROM built_action AS live JOIN built_version AS version
 WHERE live.tenant = $1
 """
 _PUT_DEFINITION: Final = """
-INSERT INTO definition (tenant, hash, name, body) VALUES ($1, $2, $3, $4)
-ON CONFLICT (tenant, hash) DO UPDATE SET name = excluded.name RETURNING hash
+INSERT INTO definition (tenant, hash, name, body, given_at) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (tenant, hash) DO UPDATE SET given_at =
+  CASE WHEN excluded.given_at > definition.given_at THEN excluded.given_at ELSE definition.given_at END
+RETURNING hash
 """
 _DEFINITION: Final = "SELECT body FROM definition WHERE tenant = $1 AND hash = $2"
+_UNUSED: Final = """
+WITH kept AS MATERIALIZED (SELECT DISTINCT tenant, spec FROM run)
+SELECT tenant, hash FROM definition WHERE given_at < $1
+AND NOT EXISTS
+  (SELECT 1 FROM kept JOIN spec ON spec.key = kept.spec
+   WHERE kept.tenant = definition.tenant AND spec.body LIKE '%' || definition.hash || '%')
+AND NOT EXISTS
+  (SELECT 1 FROM definition AS above
+   WHERE above.tenant = definition.tenant AND above.body LIKE '%' || definition.hash || '%')
+LIMIT $2
+"""
+_PRUNE: Final = """
+DELETE FROM definition WHERE tenant = $1 AND hash = $2 AND given_at < $3 RETURNING hash
+"""
 _RUNS_WITH: Final = """
 SELECT run.id FROM run JOIN spec ON spec.key = run.spec
 WHERE run.tenant = $1 AND run.status = 'running' AND EXISTS
@@ -141,9 +157,19 @@ class LibraryTables(ABC):
         ]
         return sorted(live, key=lambda one: one.name)
 
-    async def put_definition(self, tenant: str, name: str, digest: str, body: str) -> None:
+    async def put_definition(
+        self, tenant: str, name: str, digest: str, body: str, *, at: float
+    ) -> None:
         """Keep what runs are started with; see `LibraryStore.put_definition`."""
-        await self._transact((_PUT_DEFINITION, (tenant, digest, name, body)))
+        await self._transact((_PUT_DEFINITION, (tenant, digest, name, body, at)))
+
+    async def prune_definitions(self, *, before: float, limit: int = 100) -> int:
+        """Remove definitions that no run has; see `LibraryStore.prune_definitions`."""
+        # Looking takes long and holds nobody up; what is given to a run meanwhile is spared for its new time.
+        found = await self._fetched(_UNUSED, before, limit)
+        return sum(
+            [await self._transact((_PRUNE, (tenant, digest, before))) for tenant, digest in found]
+        )
 
     async def definition(self, tenant: str, digest: str) -> str | None:
         """What was kept under a hash; see `LibraryStore.definition`."""

@@ -9,6 +9,7 @@ from loopagent.stores import records
 
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from loopagent.core.agent_spec import AgentSpec
@@ -26,7 +27,7 @@ class MemoryLibrary:
         super().__init__()
         self._built: dict[Place, Built] = {}
         self._versions: dict[Place, list[Version]] = {}
-        self._definitions: dict[Place, tuple[str, str]] = {}
+        self._definitions: dict[Place, tuple[str, float]] = {}
         self._changes: dict[str, LibraryChange] = {}
 
     async def built(self, tenant: str, name: str) -> Built | None:
@@ -87,14 +88,42 @@ class MemoryLibrary:
             if one.published is not None
         ]
 
-    async def put_definition(self, tenant: str, name: str, digest: str, body: str) -> None:
+    async def put_definition(
+        self,
+        tenant: str,
+        name: str,  # noqa: ARG002 - runs are looked through by their own definitions
+        digest: str,
+        body: str,
+        *,
+        at: float,
+    ) -> None:
         """Keep what runs are started with; see `LibraryStore.put_definition`."""
-        self._definitions.setdefault((tenant, digest), (name, body))
+        body, before = self._definitions.get((tenant, digest), (body, at))
+        self._definitions[tenant, digest] = (body, max(before, at))
+
+    async def prune_definitions(self, *, before: float, limit: int = 100) -> int:
+        """Remove definitions that no run has; see `LibraryStore.prune_definitions`."""
+        used = {
+            (one.state.tenant, digest)
+            for one in self._runs.values()
+            for digest in _digests(one.state.spec)
+        }
+        bodies = [(place[0], body) for place, (body, _) in self._definitions.items()]
+        unused = [
+            place
+            for place, (_, at) in self._definitions.items()
+            if at < before
+            and place not in used
+            and not any(whose == place[0] and place[1] in body for whose, body in bodies)
+        ]
+        for place in unused[:limit]:
+            del self._definitions[place]
+        return len(unused[:limit])
 
     async def definition(self, tenant: str, digest: str) -> str | None:
         """What was kept under a hash; see `LibraryStore.definition`."""
         found = self._definitions.get((tenant, digest))
-        return None if found is None else found[1]
+        return None if found is None else found[0]
 
     async def runs_with(self, tenant: str, name: str, *, limit: int = 5) -> list[str]:
         """Open runs that were given an action; see `LibraryStore.runs_with`."""
@@ -116,6 +145,13 @@ class MemoryLibrary:
             if one.tenant == tenant and name in (None, one.name) and (not before or key < before)
         ]
         return [one for _, one in fitting[:size]], records.next_cursor("library", fitting, size)
+
+
+def _digests(spec: AgentSpec) -> Iterator[str]:
+    """Hashes of what an agent, and those below it, were given by the library."""
+    yield from (one.definition for one in spec.actions if one.definition)
+    for one in spec.agents:
+        yield from _digests(one.spec)
 
 
 def _has(spec: AgentSpec, name: str) -> bool:

@@ -95,22 +95,55 @@ async def check_definitions(store: Store) -> None:
     """What runs are started with stays, for its tenant; open runs that have it are found."""
     same(await store.definition("acme", HASH), None, "a definition that is not there")
     for _ in range(2):
-        await store.put_definition("acme", "mail.send", HASH, '{"text":"x"}')
+        await store.put_definition("acme", "mail.send", HASH, '{"text":"x"}', at=CREATED_AT)
     same(await store.definition("acme", HASH), '{"text":"x"}', "a definition")
     same(await store.definition("", HASH), None, "a definition for another tenant")
-    run = SampleRun("run-1")
-    begun = run.begin()
-    spec = begun.state.spec
-    given = {"name": "mail.send", "definition": HASH}
-    actions = [*(one.model_dump(by_alias=True) for one in spec.actions), given]
-    spec = spec.model_validate({**spec.model_dump(by_alias=True), "actions": actions})
-    run.state = replace(begun.state, spec=spec, tenant="acme")
-    await store.create(replace(begun, state=run.state))
+    run = await _given(store, "run-1", HASH)
     same(list(await store.runs_with("acme", "mail.send")), ["run-1"], "runs that have it")
     same(list(await store.runs_with("acme", "mail.post")), [], "runs that have another one")
     same(list(await store.runs_with("", "mail.send")), [], "runs of another tenant")
     await store.commit(run.end())
     same(list(await store.runs_with("acme", "mail.send")), [], "runs that have ended")
+
+
+async def _given(store: Store, run_id: str, digest: str) -> SampleRun:
+    """A run of the tenant acme that was given a definition."""
+    run = SampleRun(run_id)
+    begun = run.begin()
+    spec = begun.state.spec
+    given = {"name": "mail.send", "definition": digest}
+    actions = [*(one.model_dump(by_alias=True) for one in spec.actions), given]
+    spec = spec.model_validate({**spec.model_dump(by_alias=True), "actions": actions})
+    run.state = replace(begun.state, spec=spec, tenant="acme")
+    await store.create(replace(begun, state=run.state))
+    return run
+
+
+async def check_pruned_definitions(store: Store) -> None:
+    """A definition goes when no run has it, no other uses it and it was not given lately; never another tenant's."""
+    step, late, before = "b" * 64, "c" * 64, CREATED_AT + 10
+    uses = f'{{"uses":{{"mail.step":"{step}"}}}}'
+    same(await store.prune_definitions(before=before), 0, "definitions that went of an empty store")
+    run = await _given(store, "run-1", HASH)
+    for whose in ("acme", ""):
+        await store.put_definition(whose, "mail.send", HASH, uses, at=CREATED_AT)
+        await store.put_definition(whose, "mail.step", step, '{"uses":{}}', at=CREATED_AT)
+    for at in (CREATED_AT, before, CREATED_AT + 1):
+        await store.put_definition("", "mail.late", late, '{"uses":{}}', at=at)
+    same(await store.prune_definitions(before=CREATED_AT), 0, "definitions that are spared")
+    same(await store.prune_definitions(before=before), 1, "definitions that nothing has")
+    same(await store.definition("", HASH), None, "a definition that went")
+    same(await store.prune_definitions(before=before), 1, "what only that one used")
+    same(await store.prune_definitions(before=before), 0, "definitions that go once more")
+    same(await store.definition("acme", step), '{"uses":{}}', "what the definition of a run uses")
+    same(await store.definition("", late), '{"uses":{}}', "a definition that was given again")
+    await store.commit(run.end())
+    same(await store.prune_definitions(before=before), 0, "those of a run that has ended")
+    await store.delete("run-1")
+    same(await store.prune_definitions(before=before), 1, "those of a run that is gone")
+    await store.put_definition("acme", "mail.send", HASH, uses, at=CREATED_AT)
+    both = [await store.prune_definitions(before=before + 1, limit=1) for _ in range(4)]
+    same(both, [1, 1, 1, 0], "definitions that go one at a time")
 
 
 async def check_library_changes(store: Store) -> None:

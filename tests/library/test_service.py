@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from loopagent import Agent, App
 from loopagent.errors import RequestError
 from loopagent.library import LibrarySettings, StaleError
+from loopagent.models.scripted import ScriptedModel
+from loopagent.runtime.retention import DAY_SECONDS, Removed, Retention, remove_old
 from tests.library.making import PIPELINE, code_of, opened, published, text
+from tests.runtime.hooked import DONE
 
 
 pytestmark = pytest.mark.anyio
@@ -186,3 +190,36 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
         assert (await app.library.version("acme", "mail.send", 1)).text == text()
         given = await app.library.definitions.granted(app.agents["clerk"].spec, "acme")
         assert [one.name for one in given.actions] == ["look", "mail.send"]
+
+
+async def test_definitions_go_with_the_last_run_that_was_given_them(tmp_path: Path) -> None:
+    now = [1_000_000.0]
+    rules = Retention(run_days=5)
+
+    async def started(app: App) -> tuple[str, str]:
+        begun = await app.start("clerk", "Write.", tenant="acme")
+        await app.wait(begun.id, timeout_seconds=60)
+        state = (await app.get(begun.id)).state
+        return state.id, state.spec.actions[-1].definition
+
+    url, agents = f"sqlite:///{tmp_path}/runs.db", [Agent("clerk", model=ScriptedModel([DONE] * 9))]
+    async with opened(url, agents=agents, clock=lambda: now[0]) as app:
+        await published(app)
+        run, first = await started(app)
+        assert (await started(app))[1] == first
+        await published(app, said=text(path="v2"))
+        now[0] += 2 * DAY_SECONDS
+        _, second = await started(app)
+        now[0] += 2 * DAY_SECONDS
+        assert (await remove_old(app.store, rules, now[0])).definitions == 0
+        now[0] += 2 * DAY_SECONDS
+        assert await remove_old(app.store, rules, now[0]) == Removed(runs=2, definitions=1)
+        assert await app.store.definition("acme", first) is None
+        assert await app.store.definition("acme", second) is not None
+        assert await app.store.load(run) is None
+
+        # What this process knows to be kept may have gone meanwhile, and is written again.
+        await app.library.rollback("acme", "mail.send", 1, by="ann")
+        assert (await started(app))[1] == first
+        assert await app.store.definition("acme", first) is not None
+        assert (await remove_old(app.store, rules, now[0])).definitions == 0

@@ -24,6 +24,7 @@ CREATE TABLE definition (
   hash TEXT NOT NULL,
   name TEXT NOT NULL,
   body TEXT NOT NULL,
+  given_at REAL NOT NULL,
   PRIMARY KEY (tenant, hash)
 );
 

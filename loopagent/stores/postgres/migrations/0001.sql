@@ -272,6 +272,7 @@ CREATE TABLE definition (
   hash text NOT NULL,
   name text NOT NULL,
   body text NOT NULL,
+  given_at double precision NOT NULL,
   PRIMARY KEY (tenant, hash)
 );
 
