@@ -195,7 +195,9 @@ class App(Hosting):
             RequestError: `unknown_run`, `unknown_call` (404), `wrong_client` (403), `already_resolved` (409), `gone`
                 (410), `result_too_large` (413), `invalid_result` (422); the call stays open after the last two.
         """
-        await answer_call(self.store, self.engine, self._clock, (run_id, call_id), answer)
+        at = (run_id, call_id)
+        hooking = self._performer.hooking
+        await answer_call(self.store, self.engine, self._clock, at, answer, hooking=hooking)
         return await self.get(run_id)
 
     async def post(

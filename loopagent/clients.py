@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from loopagent.core.state import RunState
     from loopagent.ports import Store
     from loopagent.runtime.engine import Engine
+    from loopagent.runtime.hooking import Hooking
 
 
 STRICTER: Final = ("auto", "ask", "never")
@@ -43,6 +44,8 @@ STRICTER: Final = ("auto", "ask", "never")
 MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 MAX_NAME_CHARS: Final = 200
 """Longest name of an image or file."""
+_TOLD: Final = frozenset({"mediaType", "bytes", "name"})
+"""What hooks are told of an image or file."""
 _TOOLS: Final = TypeAdapter(tuple[ClientToolSpec, ...])
 
 
@@ -156,8 +159,12 @@ async def answer_call(
     clock: Callable[[], float],
     call: tuple[str, str],
     given: ToolAnswer,
+    *,
+    hooking: Hooking,
 ) -> None:
     """Settle a call with what a client brought back; the first answer counts.
+
+    Hooks after the call are asked here, so that what they keep back is never stored.
 
     Args:
         store: Where runs and artifacts are kept.
@@ -165,6 +172,7 @@ async def answer_call(
         clock: Seconds since the epoch.
         call: Ids of the run and of the call in it.
         given: The answer.
+        hooking: Asks the hooks after the call.
 
     Raises:
         RequestError: `unknown_run`, `unknown_call` (404), `wrong_client` (403), `already_resolved` (409), `gone`
@@ -180,7 +188,8 @@ async def answer_call(
     if not isinstance(open_call, CallClientTool) or clock() >= open_call.due:
         raise await _why_not_open(store, f"{run_id}:{call_id}")
     answer, files = _checked(state, open_call, given)
-    outcome = await _stored(store, state, open_call, answer, files)
+    looked = await _looked_at(hooking, state, open_call, answer)
+    outcome = await _stored(store, state, open_call, looked, (answer, files))
 
     def decide(now: RunState) -> list[Settled]:
         still = now.pending.get(call_id)
@@ -302,19 +311,31 @@ def _medium(call: CallClientTool, given: Mapping[str, Any], file: StoredArtifact
     return {**about, "name": name} if name else about
 
 
+async def _looked_at(
+    hooking: Hooking, state: RunState, call: CallClientTool, answer: CallAnswer
+) -> Outcome:
+    """What the client brought without its media, as hooks leave it, with what they said."""
+    plain = outcome_of(answer)
+    outcome = plain.with_value(answer.result) if plain.ok else plain
+    media = [{name: said for name, said in one.items() if name in _TOLD} for one in answer.media]
+    return await hooking.after_action(state, call, outcome, media)
+
+
 async def _stored(
     store: Store,
     state: RunState,
     call: CallClientTool,
-    answer: CallAnswer,
-    files: list[StoredArtifact],
+    outcome: Outcome,
+    given: tuple[CallAnswer, list[StoredArtifact]],
 ) -> Outcome:
     """The outcome that settles the call; what is too large for the prompt is in the store by then."""
-    for one in files:
-        await store.put_artifact(state.id, one)
-    outcome = outcome_of(answer)
     if not outcome.ok:
         return outcome
-    whole = Outcome.done(answer.result)
+    answer, files = given
+    if any("result" in one for one in outcome.hooks):  # what a hook replaces goes with its media
+        answer, files = CallAnswer(True, outcome.value), []
+    for one in files:
+        await store.put_artifact(state.id, one)
+    whole = Outcome.done(outcome.value)
     short = await kept(store, state.id, call.id, whole, state.spec.limits.max_result_chars)
-    return outcome.with_value({**outcome.value, "result": short.value})
+    return outcome.with_value({"result": short.value, "media": list(answer.media)})

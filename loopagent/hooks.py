@@ -45,7 +45,8 @@ class HookCall:
     """What a hook is told. Its values are copies: changing them changes nothing.
 
     `message` is the task before a run and the last word after it. `action`, `params` and `call_id` are set around
-    actions; `ok`, `result` and `error` after one; `status` and `reason` after a run.
+    actions and client tools; `ok`, `result` and `error` after one, with `media`, the images and files that a client
+    brought beside the result, as `{mediaType, bytes, name?}` each; `status` and `reason` after a run.
     """
 
     point: HookPoint
@@ -64,6 +65,7 @@ class HookCall:
     ok: bool | None = None
     result: Any = None
     error: dict[str, Any] | None = None
+    media: tuple[dict[str, Any], ...] = ()
     status: str = ""
     reason: str = ""
 
@@ -100,7 +102,7 @@ def change_params(params: dict[str, Any]) -> HookAnswer:
 
 
 def replace_result(result: Any) -> HookAnswer:
-    """Put another result in the place of what an action brought, before it is stored or shown to the model."""
+    """Put another result in the place of what a call brought, its media included, before it is stored or shown."""
     return HookAnswer({"result": result})
 
 

@@ -387,7 +387,7 @@ SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
     ReadMemory: recall.told,
     AskHuman: _answered,
     CallHook: hooks.settled,
-    CallClientTool: client_calls.answered,
+    CallClientTool: hooks.client_answered,
     AwaitConversation: _let_in,
 }
 ANSWERED: dict[str, Callable[[Tx, AskHuman, dict[str, Any]], None]] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from loopagent.core import ending, recall
+from loopagent.core import client_calls, ending, recall
 from loopagent.core.abilities import usable_action
 from loopagent.core.effects import CallClientTool, CallHook, RunAction, key_of
 from loopagent.core.facts_hooks import HookDecided
@@ -98,7 +98,14 @@ def settled(tx: Tx, effect: CallHook, outcome: Outcome) -> None:
     SETTLED[effect.point](tx, effect, answers)
 
 
-def around(tx: Tx, call: RunAction, outcome: Outcome) -> tuple[Outcome, str | None]:
+def client_answered(tx: Tx, call: CallClientTool, outcome: Outcome) -> None:
+    """Record what a client brought back, with what the hooks after the call said."""
+    outcome, stop = around(tx, call, outcome)
+    client_calls.answered(tx, call, outcome)
+    _stop(tx, stop)
+
+
+def around(tx: Tx, call: Call, outcome: Outcome) -> tuple[Outcome, str | None]:
     """Absorb what the hooks after a call said.
 
     Returns:
@@ -107,7 +114,7 @@ def around(tx: Tx, call: RunAction, outcome: Outcome) -> tuple[Outcome, str | No
     if not outcome.hooks:
         return outcome, None
     for one in outcome.hooks:
-        _tell(tx, "after_action", one, {"callId": call.id, "action": call.action})
+        _tell(tx, "after_action", one, {"callId": call.id, "action": name_of(call)})
     _note(tx, key_of(call.id), outcome.hooks)
     stops = (str(one["stop"]) for one in outcome.hooks if "stop" in one)
     return replace(outcome, hooks=()), next(stops, None)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from loopagent.core.hook_spec import at
+from loopagent.core.hooks import name_of
 from loopagent.core.json_values import copied
 from loopagent.core.jsonable import NotJsonError, to_jsonable
 from loopagent.core.outcome import Outcome
@@ -18,8 +19,10 @@ from loopagent.runtime.threads import BusyError, Threads
 
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from loopagent.core.agent_spec import Limits
-    from loopagent.core.effects import CallHook, RunAction
+    from loopagent.core.effects import CallClientTool, CallHook, RunAction
     from loopagent.core.hook_spec import HookPoint, HookSpec
     from loopagent.core.state import RunState
     from loopagent.runtime.live import Live
@@ -72,16 +75,30 @@ class Hooking:
         answers, _ = await self._all(live.state, call)
         return Outcome.done({"answers": answers})
 
-    async def after_action(self, live: Live, effect: RunAction, outcome: Outcome) -> Outcome:
-        """Ask the hooks after a call; the outcome as they want it, with what they said."""
-        state = live.state
-        if not at(state.spec.hooks, "after_action", effect.action):
+    async def after_action(
+        self,
+        state: RunState,
+        effect: RunAction | CallClientTool,
+        outcome: Outcome,
+        media: Sequence[Mapping[str, Any]] = (),
+    ) -> Outcome:
+        """Ask the hooks after a call; the outcome as they want it, with what they said.
+
+        Args:
+            state: The run.
+            effect: The call.
+            outcome: What came of it.
+            media: What is told of the images and files beside the result.
+        """
+        name = name_of(effect)
+        if not at(state.spec.hooks, "after_action", name):
             return outcome
         call = replace(
             _told(state, "after_action"),
             call_id=effect.id,
-            action=effect.action,
+            action=name,
             params=copied(effect.params),
+            media=tuple(map(copied, media)),
             ok=outcome.ok,
             result=copied(outcome.value),
             error=outcome.error.public() if outcome.error else None,
@@ -89,7 +106,7 @@ class Hooking:
         answers, last = await self._all(state, call)
         failed = next((one for one in answers if "error" in one and "ignored" not in one), None)
         if failed is not None:
-            text = f"{effect.action} ended, but its result is kept back: hook {failed['hook']!r} failed."
+            text = f"{name} ended, but its result is kept back: hook {failed['hook']!r} failed."
             kept = Outcome.failed(WITHHELD, text, may_have_run=True)
             outcome = replace(kept, duration_ms=outcome.duration_ms, attempts=outcome.attempts)
         elif any("result" in one for one in answers):

@@ -89,7 +89,7 @@ class Performer:
         self._mask = (redactor or Redactor()).mask
         self._similar = similar or Similar()
         self._memory = Remembering(store, self._mask, clock, self._similar)
-        self._hooking = Hooking.create(hooks_of, lambda text: self._mask(storable(text)))
+        self.hooking = Hooking.create(hooks_of, lambda text: self._mask(storable(text)))
         self._kinds: Mapping[type[Any], Callable[[Live, Any, Report], Awaitable[Outcome]]] = {
             CallModel: self._call_model,
             RunAction: self._run_action,
@@ -102,7 +102,7 @@ class Performer:
             Verify: self._verify,
             ReadMemory: self._memory.read,
             WriteMemory: self._memory.write,
-            CallHook: self._hooking.perform,
+            CallHook: self.hooking.perform,
         }
 
     async def perform(self, live: Live, effect: Effect, report: Report) -> Outcome:
@@ -133,7 +133,7 @@ class Performer:
         if outcome.error is not None and outcome.error.code == ASKS:
             return outcome  # it has not ended
         if live.state.spec.hooks:
-            outcome = await self._hooking.after_action(live, effect, outcome)
+            outcome = await self.hooking.after_action(live.state, effect, outcome)
         if effect.whole:
             return outcome
         action = await self.at_hand.action(live.state, effect.action)
