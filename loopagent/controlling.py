@@ -22,6 +22,7 @@ from loopagent.core.events import (
 from loopagent.core.jsonable import NotJsonError, to_jsonable
 from loopagent.core.limits import reached
 from loopagent.core.loop_state import may_go_on
+from loopagent.core.loop_view import UNATTENDED
 from loopagent.core.schema_check import schema_problems
 from loopagent.core.text import clean_text
 from loopagent.errors import RequestError
@@ -77,7 +78,8 @@ class Controlling(Reading):
 
         Raises:
             RequestError: `unknown_run` (404); 409: `limit_reached`, raise the limit; `parent_paused`, resume that
-                run; `conversation_busy`, another run of its conversation has not ended.
+                run; `conversation_busy`, another run of its conversation has not ended; `no_worker`, it goes on as
+                soon as somebody works on runs, and this process does not.
         """
         first = await self._load(run_id)
         await self._check_above(first.state)
@@ -85,7 +87,11 @@ class Controlling(Reading):
             if state.ended or state.paused is not None:
                 await self._go_on(state, by)
             await self.engine.resume(state.id)
-        return await self.get(run_id)
+        view = await self.get(run_id)
+        if view.loop.reason == UNATTENDED and not self.engine.elsewhere.works:
+            text = "Nobody works on runs here: start `loopagent worker`, and the run goes on by itself."
+            raise RequestError("no_worker", text, status=409, retryable=True)
+        return view
 
     async def _go_on(self, state: RunState, by: str) -> None:
         if may_go_on(state) is not None:

@@ -24,6 +24,21 @@ class News:
     version: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a worker has to do for a run, and who does it. Times are seconds since the epoch."""
+
+    run_id: str
+    due: float
+    """When it has to be done; 0 is at once."""
+    moved_at: float
+    """When something happened in the run last."""
+    owner: str | None = None
+    """Who holds the lease, whether it has expired or not."""
+    leased_until: float = 0.0
+    """When that expires."""
+
+
 class DispatchStore(Protocol):
     """Knows which runs have work, and who does it."""
 
@@ -44,6 +59,10 @@ class DispatchStore(Protocol):
 
     async def owner(self, run_id: str) -> str | None:
         """Who holds the run's lease, whether it has expired or not."""
+        ...
+
+    async def work(self, run_ids: Sequence[str]) -> list[Work]:
+        """What there is to do for some runs, in any order; those without work for a worker are left out."""
         ...
 
     async def take(

@@ -7,9 +7,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from loopagent.core.loop_view import UNATTENDED
 from loopagent.errors import RequestError
 from loopagent.runtime.follow import follow
-from loopagent.tree import tree, view
+from loopagent.tree import attended, tree, view
 
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Reading:
 
     async def tree(self, run_id: str) -> list[RunRow]:
         """A root run and every run below it, in the order they were made; see `loopagent.tree.tree`."""
-        return await tree(run_id, self.store)
+        return await tree(run_id, self.store, self.engine)
 
     async def wait(self, run_id: str, *, timeout_seconds: float | None = None) -> RunView:
         """Wait until the run ends or waits for people, or the time is over."""
@@ -55,7 +56,8 @@ class Reading:
                 and not self.engine.runs.works_on(run_id)
             ):
                 # Nobody works on it: it waits to be resumed.
-                resting = await self.store.owner(run_id) is None
+                free = await self.store.owner(run_id) is None
+                resting = free or view.loop.reason == UNATTENDED
             if resting or self.closing or (deadline is not None and self._clock() >= deadline):
                 return view
             await asyncio.sleep(0.05 if left is None else min(0.05, left))
@@ -119,7 +121,7 @@ class Reading:
         limit: int = 50,
     ) -> tuple[list[RunRow], str | None]:
         """A page of runs, newest first, and the next cursor; with `children` also those of sub-agents."""
-        return await self.store.runs(
+        rows, further = await self.store.runs(
             agent=agent,
             status=status,
             roots=not children,
@@ -127,6 +129,7 @@ class Reading:
             cursor=cursor,
             limit=limit,
         )
+        return await attended(rows, self.engine), further
 
     async def artifacts(
         self, wanted: ArtifactFilter, *, cursor: str | None = None, limit: int = 50

@@ -9,7 +9,7 @@ from loopagent.core import policy
 from loopagent.core.client_calls import requested
 from loopagent.core.control_state import RAISABLE
 from loopagent.core.lineage import children_of
-from loopagent.core.loop_view import LoopState
+from loopagent.core.loop_view import UNATTENDED, LoopState
 from loopagent.core.state import RunState
 
 
@@ -26,8 +26,9 @@ class RunView:
 
     @property
     def waiting(self) -> bool:
-        """Whether nothing goes on until somebody outside does something."""
-        return self.loop.state not in {"running", "streaming", "idle"}
+        """Whether nothing goes on until somebody outside does something; a worker may come at any time."""
+        left = self.loop.reason == UNATTENDED
+        return not left and self.loop.state not in {"running", "streaming", "idle"}
 
     @property
     def id(self) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.lineage import children_of
 from loopagent.core.loop_state import parts_of
-from loopagent.core.loop_view import combine, open_asks
+from loopagent.core.loop_view import UNATTENDED, combine, open_asks
 from loopagent.errors import RequestError
 from loopagent.runview import RunView
 
@@ -29,14 +30,18 @@ async def view(run_id: str, store: Store, engine: Engine) -> RunView:
     snapshot = await store.load(run_id)
     if snapshot is None:
         raise _unknown(run_id)
-    parts = parts_of(await under_way(snapshot.state, store.load))
+    states = await under_way(snapshot.state, store.load)
+    parts = parts_of(states)
     for part in parts.values():
         part.streaming = engine.streams(part.run_id)
+    going = [one.id for one in states if parts[one.id].word == "running" and one.due is not None]
+    for left in await engine.unattended(going):
+        parts[left].word, parts[left].reason = "resumable", UNATTENDED
     asks = [one.model_dump() for one in open_asks(run_id, parts)]
     return RunView(snapshot.state, snapshot.seq, combine(run_id, parts), asks)
 
 
-async def tree(run_id: str, store: Store) -> list[RunRow]:
+async def tree(run_id: str, store: Store, engine: Engine) -> list[RunRow]:
     """A root run and every run below it, in the order they were made.
 
     Raises:
@@ -45,7 +50,13 @@ async def tree(run_id: str, store: Store) -> list[RunRow]:
     rows = await store.tree(run_id)
     if not rows:
         raise _unknown(run_id)
-    return rows
+    return await attended(rows, engine)
+
+
+async def attended(rows: list[RunRow], engine: Engine) -> list[RunRow]:
+    """Rows of runs, where those that nobody works on say so."""
+    left = await engine.unattended(one.id for one in rows if one.state == "running")
+    return [replace(one, state="resumable") if one.id in left else one for one in rows]
 
 
 def _unknown(run_id: str) -> RequestError:

@@ -115,7 +115,8 @@ class RunStateChanged(FactData):
     state: str
     """`running`, `interactive`, `followup`, `client_tool`, `idle` or `resumable`."""
     reason: str | None = None
-    """Why the run is idle: `completed`, `failed`, `cancelled`, `limit`."""
+    """Why the run is idle: `completed`, `failed`, `cancelled`, `limit`; why it is resumable: `paused`, or `unattended`
+    in an event without a number, which a server sends when it finds that nobody works on the run."""
     ask: dict[str, Any] | None = None
     """What is asked, with the buttons to draw."""
 

@@ -147,6 +147,7 @@ def _state(run: Heard, event: Event, data: Event) -> None:
     run.lost = word == "resumable" and not persisted
     run.word = "waiting" if word in WAITING else _WORDS.get(word, "running")
     if word == "resumable":
+        run.reason = text(data, "reason")
         run.hush()
     if word in WAITING and ask:
         run.put(ask)
@@ -208,7 +209,7 @@ def _retracted(run: Heard, event: Event, data: Event) -> None:
 def _paused(run: Heard, event: Event, data: Event) -> None:
     del event, data
     run.hush()
-    run.word = "resumable"
+    run.word, run.reason = "resumable", "paused"
 
 
 def _forming(run: Heard, step: str) -> Ask | None:

@@ -81,7 +81,8 @@ class LoopState(_Public):
 
     state: State
     reason: str | None = None
-    """Why it is idle: `completed`, `cancelled`, or why it failed (`limit`, `model`, …); null when there is no run."""
+    """Why it is idle: `completed`, `cancelled`, or why it failed (`limit`, `model`, …); null when there is no run.
+    Why it is resumable: `paused`, or `unattended` where nobody works on it."""
     ask: Ask | None = None
     """The first open request of the run and the runs below it, or how a run that stands still may go on."""
     primary: Button | None = None
@@ -118,8 +119,11 @@ BUTTONS: Final[dict[str, tuple[Button, Button]]] = {
 """The first two buttons of each kind of request."""
 _WORKING: Final = (_button("message", "Send a message"), _button("cancel", "Stop the run"))
 _ENDED: Final = (_button("new_run", "New run"), _button("continue", "Continue the conversation"))
+UNATTENDED: Final = "unattended"
+"""Reason of a run that would go on, and that nobody works on."""
 OFFERS: Final[dict[str, tuple[str, str, Button, Button]]] = {
     "paused": ("resume", "The run is paused", _button("resume", "Go on"), _STOP),
+    UNATTENDED: ("resume", "Nobody works on the run", _button("resume", "Go on"), _STOP),
     "limit": (
         "raise",
         "The run reached a limit",
@@ -142,6 +146,7 @@ class Part:
     run_id: str
     word: Word = "running"
     reason: str | None = None
+    """Why it is idle or resumable."""
     child: bool = False
     """It works for another run, whose business its end is."""
     agents: list[str] = field(default_factory=list[str])
@@ -182,7 +187,8 @@ def combine(run_id: str, parts: Mapping[str, Part]) -> LoopState:
         return _shown(STATE_OF_ASK.get(ask.kind, "interactive"), None, ask, None)
     if course == "resumable":
         still = next(one for one in below if one.word == "resumable")
-        return _shown("resumable", "paused", _offer(still, "paused"), None)
+        why = UNATTENDED if still.reason == UNATTENDED else "paused"
+        return _shown("resumable", why, _offer(still, why), None)
     arriving = [one for one in below if one.streaming]
     forming = next((one.forming for one in arriving if one.forming), None)
     return _shown("streaming" if arriving else "running", None, ask or forming, _WORKING)

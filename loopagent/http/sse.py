@@ -10,6 +10,7 @@ from typing import Any
 
 from loopagent.app import App
 from loopagent.errors import RequestError
+from loopagent.http.attendance import Attendance
 from loopagent.http.still import Still
 
 
@@ -45,14 +46,17 @@ async def stream(app: App, run_id: str, after: int, still: Still) -> AsyncIterat
         yield _without_number(asked)
     queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(maxsize=1)
     pump = asyncio.create_task(_pump(app, run_id, after, queue))
+    attendance = Attendance(app, run_id)
     try:
         while True:
             try:
                 async with asyncio.timeout(min(KEEP_ALIVE_SECONDS, still.seconds_left())):
                     event = await queue.get()
+                attendance.moved()
                 text = None if event is None else frame(event)
             except TimeoutError:
-                text = ": keep-alive\n\n"
+                news = await attendance.news()
+                text = ": keep-alive\n\n" if news is None else frame(news)
             if text is None:
                 return
             if await still.over():

@@ -34,7 +34,8 @@ class Elsewhere:
         self._engine = engine
         self._store = store
         self._bus = bus
-        self._works = works
+        self.works = works
+        """Whether this process works on runs at all."""
         self.dispatcher: Dispatcher | None = None
         """Takes up what is due, in a process that goes on; None in one that does only what it is told."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -42,7 +43,7 @@ class Elsewhere:
     @property
     def goes_on(self) -> bool:
         """Whether what is due is taken up by itself, here or elsewhere."""
-        return self.dispatcher is not None or not self._works
+        return self.dispatcher is not None or not self.works
 
     # ------------------------------------------------------------------ hearing
 
@@ -88,7 +89,7 @@ class Elsewhere:
 
     def may_work(self) -> bool:
         """Whether this process may take up one run more."""
-        return self._works and (self.dispatcher is None or not self.dispatcher.full)
+        return self.works and (self.dispatcher is None or not self.dispatcher.full)
 
     def parks(self, live: Live, now: float) -> bool:
         """Whether nothing but a clock runs for a run, and the store is to wait for it."""

@@ -7,7 +7,7 @@ and committed together. A run that only waits has no task, no lease and nothing 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -201,6 +201,10 @@ class Engine:
         """Visible text of the reply that is arriving now, empty when none is."""
         live = self.runs.get(run_id)
         return live.partial if live is not None and live.state.calling is not None else ""
+
+    async def unattended(self, run_ids: Iterable[str]) -> set[str]:
+        """Those of some runs that have work now, and that nobody works on, here or elsewhere."""
+        return await self._leases.unattended(run_ids)
 
     def streams(self, run_id: str) -> bool:
         """Whether a reply is arriving of which something can be seen."""

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import os
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from loopagent.logs import log
 
 
 if TYPE_CHECKING:
+    from loopagent.dispatch_port import Work
     from loopagent.ports import Store
     from loopagent.runtime.live import Live
 
@@ -152,6 +153,24 @@ class Leases:
         )
         self._claimed.update(found)
         return found
+
+    async def unattended(self, run_ids: Iterable[str]) -> set[str]:
+        """Those of some runs that have work now, and that nobody works on.
+
+        Whoever did is dead or has not renewed the lease, or nobody has taken the run up for as long as a lease holds.
+        """
+        known = self._held.keys() | self._claimed | self._put_off.keys()
+        elsewhere = [one for one in run_ids if one not in known]
+        found = await self._store.work(elsewhere) if elsewhere else []
+        return {one.run_id for one in found if self._is_left(one)}
+
+    def _is_left(self, work: Work) -> bool:
+        now = self._clock()
+        if work.due > now:
+            return False
+        if work.owner is not None:
+            return work.leased_until <= now or is_gone(work.owner)
+        return max(work.due, work.moved_at) <= now - self._lease_seconds
 
     async def unused(self, run_id: str) -> None:
         """Give back what was claimed, if nobody here took it."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from loopagent.dispatch_port import Work
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,6 +18,7 @@ class Leased(Protocol):
 
     due: float | None
     version: int
+    updated_at: float
     owner: str | None
     leased_until: float
 
@@ -54,6 +57,15 @@ class MemoryDispatch:
         """Who holds the lease; see `DispatchStore.owner`."""
         run = self._leases().get(run_id)
         return None if run is None else run.owner
+
+    async def work(self, run_ids: Sequence[str]) -> list[Work]:
+        """What there is to do for some runs; see `DispatchStore.work`."""
+        found = [(key, self._leases().get(key)) for key in dict.fromkeys(run_ids)]
+        return [
+            Work(key, one.due, one.updated_at, one.owner, one.leased_until)
+            for key, one in found
+            if one is not None and one.due is not None
+        ]
 
     async def take(
         self,

@@ -59,6 +59,25 @@ async def check_take_from_the_dead(store: Store) -> None:
     same((found, await store.owners()), (["run-1"], ["b"]), "what the dead had")
 
 
+async def check_work(store: Store) -> None:
+    """What there is to do for runs says when, and who holds the lease, whether that is over or not."""
+    names = ("busy", "asking", "ended", "later", "held")
+    _, asking, ended, later, _ = [await stored(store, name) for name in names]
+    await store.commit(asking.ask("1:chat"))
+    await store.commit(ended.end())
+    await store.commit(_sleep(later, NOW + 100))
+    await store.claim("held", "other", now=NOW - 2 * LEASE, lease_seconds=LEASE)
+    found = {one.run_id: one for one in await store.work([*names, "nobody", "busy"])}
+    same(sorted(found), ["busy", "held", "later"], "the runs with work")
+    same((found["busy"].due, found["busy"].owner), (0.0, None), "work that nobody does")
+    same(found["later"].due, NOW + 100, "work for later")
+    held = found["held"]
+    same((held.owner, held.leased_until), ("other", NOW - LEASE), "work that somebody does")
+    moved = {one.id: one.updated_at for one in (await store.runs())[0]}
+    same(held.moved_at, moved["held"], "when something happened last")
+    same(await store.work([]), [], "the work of no run")
+
+
 async def check_take_all_at_once(store: Store) -> None:
     """Many workers that look at the same moment share what is due, and nothing is given twice."""
     names = [f"run-{number:02}" for number in range(20)]

@@ -118,7 +118,10 @@ export const stateTold: Handler = (run, event, data) => {
   if (word === "idle") return run.end(text(data, "reason"));
   run.lost = word === "resumable" && !persisted;
   run.word = WAITING.has(word) ? "waiting" : (WORDS.get(word) ?? "running");
-  if (word === "resumable") run.hush();
+  if (word === "resumable") {
+    run.reason = text(data, "reason");
+    run.hush();
+  }
   if (WAITING.has(word) && Object.keys(ask).length > 0) run.put(ask);
 };
 
@@ -171,7 +174,7 @@ const retracted: Handler = (run, _event, data) => {
 
 const paused: Handler = (run) => {
   run.hush();
-  run.word = "resumable";
+  [run.word, run.reason] = ["resumable", "paused"];
 };
 
 const childOver: Handler = (run, _event, data) => {

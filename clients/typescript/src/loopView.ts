@@ -8,6 +8,7 @@ export type Word = "queued" | "running" | "waiting" | "idle" | "resumable";
 export interface Part {
   runId: string;
   word: Word;
+  /** Why it is idle or resumable. */
   reason: string | null;
   /** It works for another run, whose business its end is. */
   child: boolean;
@@ -51,6 +52,7 @@ export const BUTTONS: ReadonlyMap<string, Pair> = new Map([
 
 const OFFERS: ReadonlyMap<string, readonly [string, string, Button, Button]> = new Map([
   ["paused", ["resume", "The run is paused", button("resume", "Go on"), STOP]],
+  ["unattended", ["resume", "Nobody works on the run", button("resume", "Go on"), STOP]],
   ["limit", ["raise", "The run reached a limit", button("raise", "Raise the limit and go on"), LEAVE]],
   ["model", ["retry", "The model failed", button("retry", "Try again"), LEAVE]],
 ]);
@@ -71,7 +73,8 @@ export function combine(runId: string, parts: Parts): LoopState {
   if (course === "waiting" && ask) return shown(STATE_OF_ASK.get(ask.kind) ?? "interactive", null, ask, null);
   if (course === "resumable") {
     const still = below.find((part) => part.word === "resumable") ?? first;
-    return shown("resumable", "paused", offer(still, "paused"), null);
+    const why = still.reason === "unattended" ? "unattended" : "paused";
+    return shown("resumable", why, offer(still, why), null);
   }
   const arriving = below.filter((part) => part.streaming);
   const forming = arriving.find((part) => part.forming)?.forming ?? null;

@@ -33,7 +33,7 @@ export interface Button {
 /** What a run is doing. */
 export interface LoopState {
   state: "queued" | "running" | "streaming" | "interactive" | "followup" | "client_tool" | "idle" | "resumable";
-  /** Why it is idle: `completed`, `cancelled`, or why it failed (`limit`, `model`, …); null when there is no run. */
+  /** Why it is idle: `completed`, `cancelled`, or why it failed (`limit`, `model`, …); null when there is no run. Why it is resumable: `paused`, or `unattended` where nobody works on it. */
   reason: string | null;
   /** The first open request of the run and the runs below it, or how a run that stands still may go on. */
   ask: Ask | null;
@@ -662,7 +662,7 @@ export interface RunStarted {
 export interface RunStateChanged {
   /** `running`, `interactive`, `followup`, `client_tool`, `idle` or `resumable`. */
   state: string;
-  /** Why the run is idle: `completed`, `failed`, `cancelled`, `limit`. */
+  /** Why the run is idle: `completed`, `failed`, `cancelled`, `limit`; why it is resumable: `paused`, or `unattended` in an event without a number, which a server sends when it finds that nobody works on the run. */
   reason?: string | null;
   /** What is asked, with the buttons to draw. */
   ask?: Record<string, Json> | null;

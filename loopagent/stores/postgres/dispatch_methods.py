@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopagent.dispatch_port import News
+from loopagent.dispatch_port import News, Work
 from loopagent.stores.postgres import leases
 from loopagent.stores.postgres.more_methods import Finding
 
@@ -38,6 +38,10 @@ class PostgresDispatch(Finding):
     async def owner(self, run_id: str) -> str | None:
         """Who holds the lease; see `DispatchStore.owner`."""
         return await self._find(None, lambda db, _: leases.owner(db, run_id))
+
+    async def work(self, run_ids: Sequence[str]) -> list[Work]:
+        """What there is to do for some runs; see `DispatchStore.work`."""
+        return await self._connections.run(lambda db, _: leases.work(db, run_ids))
 
     async def take(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from loopagent.dispatch_port import Work
 from loopagent.stores.postgres.conversations import HEADS
 
 
@@ -50,6 +51,18 @@ async def owner(db: Db, run_id: str) -> str | None:
     """Who holds a run's lease."""
     found: str | None = await db.fetchval("SELECT owner FROM run WHERE id = $1", run_id)
     return found
+
+
+async def work(db: Db, run_ids: Sequence[str]) -> list[Work]:
+    """What there is to do for some runs."""
+    found = await db.fetch(
+        """
+        SELECT id, due, updated_at, owner, coalesce(leased_until, 0) FROM run
+        WHERE due IS NOT NULL AND id = ANY ($1)
+        """,
+        list(run_ids),
+    )
+    return [Work(*one) for one in found]
 
 
 async def take(

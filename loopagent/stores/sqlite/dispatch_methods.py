@@ -10,7 +10,7 @@ from loopagent.stores.sqlite import leases
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from loopagent.dispatch_port import News
+    from loopagent.dispatch_port import News, Work
     from loopagent.stores.sqlite.readers import Readers
     from loopagent.stores.sqlite.writer import Writer
 
@@ -38,6 +38,10 @@ class SqliteDispatch:
     async def owner(self, run_id: str) -> str | None:
         """Who holds the lease; see `DispatchStore.owner`."""
         return await self._readers.run(lambda db: leases.owner(db, run_id))
+
+    async def work(self, run_ids: Sequence[str]) -> list[Work]:
+        """What there is to do for some runs; see `DispatchStore.work`."""
+        return await self._readers.run(lambda db: leases.work(db, run_ids))
 
     async def take(
         self,

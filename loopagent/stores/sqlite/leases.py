@@ -6,6 +6,7 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING
 
+from loopagent.dispatch_port import Work
 from loopagent.stores.sqlite.conversations import HEADS
 
 
@@ -48,6 +49,18 @@ def owner(connection: sqlite3.Connection, run_id: str) -> str | None:
     """Who holds a run's lease."""
     found = connection.execute("SELECT owner FROM run WHERE id = ?", (run_id,)).fetchone()
     return None if found is None else found[0]
+
+
+def work(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[Work]:
+    """What there is to do for some runs."""
+    found = connection.execute(
+        """
+        SELECT id, due, updated_at, owner, leased_until FROM run
+        WHERE due IS NOT NULL AND id IN (SELECT value FROM json_each(?))
+        """,
+        (json.dumps(list(run_ids)),),
+    )
+    return [Work(run_id, due, at, owner, until or 0.0) for run_id, due, at, owner, until in found]
 
 
 _FREE = """

@@ -174,7 +174,7 @@ const hear = (event) => {
       if (bar) bar.value = data.done + data.failed;
     }
   }
-  if (type === "run.state" && data.ask) announce(`Waits: ${data.ask.title}`);
+  if (type === "run.state" && data.ask) announce(data.state === "resumable" ? data.ask.title : `Waits: ${data.ask.title}`);
   if (ENDS.has(type) && message.runId === document.getElementById("live").dataset.run) announce("The run has ended.");
   if (!QUIET.has(type)) refresh();
 };
