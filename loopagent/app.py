@@ -230,7 +230,7 @@ class App(Hosting):
         Raises:
             RequestError: `unknown_run` (404).
         """
-        await self.engine.deliver(
+        await self.engine.bring(
             run_id, lambda _: [CancelRequested(self._clock(), clean_text(reason), by)]
         )
         return await self.get(run_id)

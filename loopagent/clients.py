@@ -29,6 +29,7 @@ from loopagent.errors import RequestError
 from loopagent.intake import field_errors
 from loopagent.ports import StoredArtifact
 from loopagent.runtime.keep import kept
+from loopagent.runtime.needed import needed
 
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ MAX_NAME_CHARS: Final = 200
 """Longest name of an image or file."""
 _TOLD: Final = frozenset({"mediaType", "bytes", "name"})
 """What hooks are told of an image or file."""
+_TAKEN_BACK: Final = "The call was taken back: its run no longer needs an answer."
 _TOOLS: Final = TypeAdapter(tuple[ClientToolSpec, ...])
 
 
@@ -187,6 +189,8 @@ async def answer_call(
     open_call = state.pending.get(call_id)
     if not isinstance(open_call, CallClientTool) or clock() >= open_call.due:
         raise await _why_not_open(store, f"{run_id}:{call_id}")
+    if not await needed(state, store.load):
+        raise RequestError("gone", _TAKEN_BACK, status=410)
     answer, files = _checked(state, open_call, given)
     looked = await _looked_at(hooking, state, open_call, answer)
     outcome = await _stored(store, state, open_call, looked, (answer, files))
@@ -223,8 +227,7 @@ async def _why_not_open(store: Store, request: str) -> RequestError:
             status=409,
         )
     if found.status == "cancelled":
-        text = "The call was taken back: its run no longer needs an answer."
-        return RequestError("gone", text, status=410)
+        return RequestError("gone", _TAKEN_BACK, status=410)
     return RequestError(
         "gone", "The time for this call is over; the answer came too late.", status=410
     )

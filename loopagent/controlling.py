@@ -69,7 +69,7 @@ class Controlling(Reading):
     async def _bring(self, run_id: str, decide: Callable[[RunState], list[Event]]) -> None:
         """Deliver what means something only to a run that stands as it stands in the store."""
         await self.engine.refresh(run_id)
-        await self.engine.deliver(run_id, decide)
+        await self.engine.bring(run_id, decide)
 
     async def resume(self, run_id: str, *, by: str = "client") -> RunView:
         """Let a run go on that is paused, that a failing model ended, or that another process left in the middle.

@@ -102,7 +102,7 @@ class Conversations:
         reason = f"Run {state.id} takes its place in the conversation."
         for run_id in reversed(row.active if row else ()):
             event = CancelRequested(self._clock(), reason)
-            await self._engine.deliver(run_id, lambda _, event=event: [event])  # type: ignore[misc]
+            await self._engine.bring(run_id, lambda _, event=event: [event])  # type: ignore[misc]
 
     async def page(
         self, *, user: str = "", tenant: str = "", cursor: str | None = None, limit: int = 50

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlencode
 
@@ -19,6 +19,7 @@ from loopagent.core.text import clean_text
 from loopagent.desk_port import DeskRow
 from loopagent.errors import RequestError
 from loopagent.intake import not_open
+from loopagent.runtime.needed import needed
 
 
 if TYPE_CHECKING:
@@ -134,8 +135,11 @@ class Inbox:
         Raises:
             RequestError: What `decide` raises; where the request was closed meanwhile, how.
         """
+        asking = await self._store.load(row.run_id)
+        if asking is not None and not await needed(asking.state, self._store.load):
+            raise not_open(row if row.status != "open" else replace(row, status="cancelled"))
         try:
-            await self._engine.deliver(row.run_id, decide)
+            await self._engine.bring(row.run_id, decide)
         except RequestError as error:
             if error.code != "already_resolved":
                 raise

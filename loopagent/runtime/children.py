@@ -31,6 +31,7 @@ from loopagent.errors import ConflictError, LoopAgentError, RequestError
 from loopagent.logs import log
 from loopagent.ports import Handed
 from loopagent.runtime.line import Line
+from loopagent.runtime.needed import needed
 
 
 if TYPE_CHECKING:
@@ -138,18 +139,30 @@ class Children:
         self._budgets.note(live.state)
         if live.state.conversation and live.state.ended and not self._engine.closing:
             self.line.ended(live.state)
-        if live.state.unheard and live.run_id not in self._telling and not self._engine.closing:
+        telling = self._telling.get(live.run_id)
+        if live.state.unheard and (telling is None or telling.done()) and not self._engine.closing:
             task = asyncio.create_task(self._tell(live), name=f"{live.run_id}/tell")
             self._telling[live.run_id] = task
-            task.add_done_callback(lambda _: self._telling.pop(live.run_id, None))
+            task.add_done_callback(lambda done: self._told_all(live.run_id, done))
+
+    def _told_all(self, run_id: str, done: asyncio.Task[None]) -> None:
+        if self._telling.get(run_id) is done:
+            del self._telling[run_id]
+
+    async def heard(self, run_id: str) -> None:
+        """Wait until the runs around one, and those below, have heard what it has to tell, or until that failed."""
+        telling = self._telling.get(run_id)
+        if telling is not None:
+            await asyncio.wait([telling])
 
     async def _tell(self, live: Live) -> None:
         try:
             state = live.state
             while state.unheard:
                 told = news(state)
-                for one in told:
-                    await self._bring(state, one)
+                async with asyncio.TaskGroup() as side_by_side:
+                    for one in told:
+                        side_by_side.create_task(self._bring(state, one))
                 state = await self._engine.deliver(live.run_id, self._told(state.unheard, told))
         except Exception as error:  # whatever it is, it is tried again later
             log.error("run.untold", error, run_id=live.run_id)
@@ -186,6 +199,8 @@ class Children:
         except RequestError as error:
             if error.code != "unknown_run":  # work that was taken back before its run was made
                 raise
+        if outcome is None:  # downwards only: nobody waits for who waits for it
+            await self.heard(one.run_id)
 
     async def stop_stray(self, live: Live) -> bool:
         """Look at a run that is taken up: it may have something to tell, or nobody may need it any more.
@@ -198,13 +213,11 @@ class Children:
         if QUEUED in state.pending:
             await self.line.let_in(state)
             return True
-        if state.parent_id is not None and not state.ended:
-            parent = await self._store.load(state.parent_id)
-            if parent is None or not _needs(parent.state, state):
-                reason = "The run that gave the work has gone on without it."
-                event = CancelRequested(self._clock(), reason, "engine")
-                await self._engine.deliver(state.id, lambda _: [event])
-                return True
+        if not state.ended and not await needed(state, self._store.load):
+            reason = "The run that gave the work has gone on without it."
+            event = CancelRequested(self._clock(), reason, "engine")
+            await self._engine.deliver(state.id, lambda _: [event])
+            return True
         self.committed(live)
         return False
 
@@ -232,11 +245,6 @@ class Children:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _needs(parent: RunState, child: RunState) -> bool:
-    waits = child.serves in parent.pending or child.id in parent.asked
-    return waits and not parent.ended
 
 
 class Budgets:

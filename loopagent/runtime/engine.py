@@ -136,6 +136,15 @@ class Engine:
             finally:  # also when it was read only to be told no
                 self.runs.forget_if_resting(live)
 
+    async def bring(self, run_id: str, decide: Callable[[RunState], Sequence[Event]]) -> RunState:
+        """The same for an order: come back when the runs below have heard of it as well.
+
+        What is stopped or paused has stopped then, in the whole tree: nothing of it begins afterwards.
+        """
+        state = await self.deliver(run_id, decide)
+        await self._children.heard(run_id)
+        return state
+
     @property
     def line(self) -> Line:
         """Lets the runs of conversations begin, one after the other."""
