@@ -313,7 +313,7 @@ RULES: Final[dict[str, Rule]] = {
     "request.released": Rule(NONE, lambda _: "nobody takes care of it", lambda d: d["by"]),
     "payload.changed": Rule(
         NONE,
-        lambda _: "the payload changes",
+        lambda d: "the payload changes" if d["patch"] else "the payload stays as it is",
         lambda d: joined(
             _changes(d), _said("refused", d.get("refused")), _said("note", d.get("warnings"))
         ),

@@ -94,10 +94,11 @@ STYLES = {
 
 
 def _patch(data: Json) -> str:
-    return "; ".join(
+    done = [
         f"{one['op']} {one['path'] or '/'} {short(one.get('value', ''), 60)}"
         for one in data["patch"]
-    )
+    ]
+    return "; ".join([*done, *(f"refused {short(one, 120)}" for one in data["refused"])])
 
 
 def _completed(data: Json) -> str:

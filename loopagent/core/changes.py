@@ -18,11 +18,12 @@ def commit_payload(tx: Tx, change: PayloadChange) -> None:
     bounds = tx.state.spec.limits.shrink
     losses = suspicious(tx.state.payload, change.payload, change.patch, bounds)
     warnings = [*change.warnings, *losses]
+    refused = [*change.refused, *change.told]
     if change.patch:
         tx.state.payload = change.payload
-        fact = PayloadChanged(patch=change.patch, warnings=warnings, refused=change.refused)
-        tx.fact(fact, "model")
-    for refused in change.refused:
-        tx.notice(f"Not written to the payload: {refused}")
+    if change.patch or refused:
+        tx.fact(PayloadChanged(patch=change.patch, warnings=warnings, refused=refused), "model")
+    for one in change.refused:
+        tx.notice(f"Not written to the payload: {one}")
     for warning in warnings:
         tx.notice(f"Payload change: {warning}")

@@ -52,6 +52,8 @@ class Merge:
         self.payload: Any = {} if payload is None else payload
         self.patch: list[Json] = []
         """RFC 6902 operations from the payload that came in to this one."""
+        self.lost: list[str] = []
+        """What was refused or in conflict, and whose it was."""
         self._max_bytes = max_bytes
         self._taken: dict[Path, str] = {}
         self._above: dict[Path, str] = {}
@@ -75,14 +77,19 @@ class Merge:
                 attempt.taken.conflicts.append(f"{place(here)} (changed by {other} as well)")
         if attempt.patch and size_of(attempt.payload) > max(self._max_bytes, size_of(self.payload)):
             text = f"everything (the payload would have more than {self._max_bytes} bytes)"
-            return Taken(refused=[text])
+            return self.note(who, Taken(refused=[text]))
         self.payload = attempt.payload
         self.patch += attempt.patch
         for one in attempt.places:
             self._taken.setdefault(one, who)
             for length in range(len(one)):
                 self._above.setdefault(one[:length], who)
-        return attempt.taken
+        return self.note(who, attempt.taken)
+
+    def note(self, who: str, taken: Taken) -> Taken:
+        """Keep what did not get into the payload, and say what became of it all."""
+        self.lost += [f"{who}: {one}" for one in _capped([*taken.refused, *taken.conflicts])]
+        return taken
 
     def _conflict(self, path: Path) -> str | None:
         """Who changed this place, one around it or one inside it before."""

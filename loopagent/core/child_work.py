@@ -172,7 +172,7 @@ def start_child(run: RunState, work: Work, key: str) -> StartRun | Outcome:
 
 
 def take_child(
-    run: RunState, merge: Merge, number: int, name: str, outcome: Outcome
+    run: RunState, merge: Merge, number: int, name: str, outcome: Outcome, *, who: str = ""
 ) -> dict[str, Any]:
     """Take a child's changes into a payload, and say to the model what became of its work.
 
@@ -182,11 +182,12 @@ def take_child(
         number: Which piece of work it was, from 1.
         name: The sub-agent.
         outcome: What the effect's result is.
+        who: How others that changed the same place name it.
 
     Returns:
         An entry for the results message.
     """
-    taken = _merged(run, merge, number, name, outcome)
+    taken = _merged(run, merge, who or f"call {number}, {name}", name, outcome)
     value: dict[str, Any] = outcome.value if isinstance(outcome.value, dict) else {}
     entry: dict[str, Any] = {"call": number, "agent": name, "ok": outcome.ok}
     for key in ("status", "message", "form", "usage"):
@@ -205,7 +206,7 @@ def take_child(
     return entry
 
 
-def _merged(run: RunState, merge: Merge, number: int, name: str, outcome: Outcome) -> Taken:
+def _merged(run: RunState, merge: Merge, who: str, name: str, outcome: Outcome) -> Taken:
     sub = run.spec.agent(name)
     value: dict[str, Any] = outcome.value if isinstance(outcome.value, dict) else {}
     changes = value.get("changes")
@@ -213,8 +214,8 @@ def _merged(run: RunState, merge: Merge, number: int, name: str, outcome: Outcom
         return Taken()
     where = carve(merge.payload, ("*",), sub.scope)
     if where.problem is not None:
-        return Taken(refused=[f"everything (there is no {sub.scope} in the payload any more)"])
-    who = f"call {number}, {name}"
+        gone = Taken(refused=[f"everything (there is no {sub.scope} in the payload any more)"])
+        return merge.note(who, gone)
     return merge.take(who, changes, where.path, upstream_rules(sub.upstream))
 
 

@@ -329,13 +329,14 @@ class RequestCancelled(FactData):
 
 
 class PayloadChanged(FactData):
-    """The payload changed."""
+    """The payload changed, or a change of it was refused."""
 
     fact = "payload.changed"
     patch: list[dict[str, Any]]
-    """RFC 6902 operations against the payload before."""
+    """RFC 6902 operations against the payload before; empty when all was refused."""
     warnings: list[str] = []
     refused: list[str] = []
+    """What was not written, and why: not permitted, no such place, changed by another sub-agent as well."""
 
 
 class ScratchpadChanged(FactData):

@@ -92,14 +92,13 @@ class SubAgentBody:
         if outputs.merge is None:
             outputs.merge = Merge(outputs.payload, max_bytes=run.spec.limits.max_payload_bytes)
         before = len(outputs.merge.patch)
-        number = int(one.key.rpartition(".")[2]) + 1
-        entry = take_child(run, outputs.merge, number, self._call.name, outcome)
+        index = int(one.key.rpartition(".")[2])
+        who, known = f"pass {index}", len(outputs.merge.lost)
+        take_child(run, outputs.merge, index + 1, self._call.name, outcome, who=who)
         outputs.payload = outputs.merge.payload
         outputs.patch += outputs.merge.patch[before:]
-        told = entry.get("payload", {})
-        for what in ("refused", "conflicts"):
-            for place in told.get(what, ()):
-                outputs.refuse(f"pass {number - 1}, {what}: {place}")
+        for text in outputs.merge.lost[known:]:
+            outputs.refuse(text)
 
     def calls(self, run: RunState, one: Pass) -> list[MadeCall]:
         """None: the circuit breaker is about actions."""

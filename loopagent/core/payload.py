@@ -38,6 +38,7 @@ class PayloadChange:
         warnings: What was taken otherwise than written, or had no effect.
         refused: Writes that the agent may not make; they were left out, the rest was done.
         problems: Why the request cannot be carried out at all; then nothing changed.
+        told: What was refused as well, of which the model hears elsewhere.
     """
 
     payload: Any
@@ -45,6 +46,7 @@ class PayloadChange:
     warnings: list[str] = field(default_factory=list[str])
     refused: list[str] = field(default_factory=list[str])
     problems: list[Problem] = field(default_factory=list[Problem])
+    told: list[str] = field(default_factory=list[str])
 
     @property
     def counts(self) -> dict[str, int]:

@@ -141,6 +141,10 @@ def test_writes_that_are_not_allowed_are_reported_and_the_rest_is_done() -> None
     )
     assert play.state.payload == {"a": 1}
     assert "b (add" in play.said
+    only = {"payloadChangeRequest": {"newElements": {"c": 3}}, "nextStep": {"type": "Retry"}}
+    play.reply({"taskComplete": False, **only})
+    told = play.last("payload.changed")
+    assert (told["patch"], told["refused"]) == ([], ["c (add is not permitted)"])
 
 
 def test_completion_ends_the_run_with_the_terminal_event_last() -> None:

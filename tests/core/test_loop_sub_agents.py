@@ -70,7 +70,7 @@ def test_fix_26_changes_of_all_children_merge_in_item_order_and_conflicts_are_to
         "said 2",
     ]
     refused = next(one for one in run.facts if one.type == "payload.changed").data["refused"]
-    assert [one.partition(",")[0] for one in refused] == ["pass 1", "pass 2"]
+    assert refused == [f"pass {one}: best (changed by pass 0 as well)" for one in (1, 2)]
 
 
 def test_one_after_the_other_each_sees_what_the_one_before_changed() -> None:

@@ -92,7 +92,9 @@ def test_fix_30_message_status_usage_and_changes_reach_the_model() -> None:
     assert first["payload"] == {"changed": ["a", "b"]}
     assert second["payload"] == {"conflicts": ["a (changed by call 1, kid as well)"]}
     assert play.state.payload == {"a": 3, "b": 1}
-    assert play.last("payload.changed")["patch"][0]["op"] == "replace"
+    changed = play.last("payload.changed")
+    assert changed["patch"][0]["op"] == "replace"
+    assert changed["refused"] == ["call 2, other: a (changed by call 1, kid as well)"]
 
 
 def test_fix_16_refused_writes_reach_the_model() -> None:

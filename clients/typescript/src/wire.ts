@@ -347,11 +347,12 @@ export interface ModelRetry {
   nextModel?: string;
 }
 
-/** The payload changed. */
+/** The payload changed, or a change of it was refused. */
 export interface PayloadChanged {
-  /** RFC 6902 operations against the payload before. */
+  /** RFC 6902 operations against the payload before; empty when all was refused. */
   patch: Array<Record<string, Json>>;
   warnings?: Array<string>;
+  /** What was not written, and why: not permitted, no such place, changed by another sub-agent as well. */
   refused?: Array<string>;
 }
 

@@ -167,7 +167,10 @@ class SubAgent(NextStep):
 
 
 def _change(merge: Merge) -> PayloadChange | None:
-    return PayloadChange(merge.payload, merge.patch) if merge.patch else None
+    """The change of the payload; the results tell the model already what did not get into it."""
+    if not (merge.patch or merge.lost):
+        return None
+    return PayloadChange(merge.payload, merge.patch, told=merge.lost)
 
 
 def _resolved(
