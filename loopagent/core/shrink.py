@@ -150,7 +150,7 @@ def _replaced(before: Any, after: Any, pointer: str, bounds: ShrinkLimits) -> It
         pairs = enumerate(zip(before, after, strict=False))
         yield from _members(((str(index), *pair) for index, pair in pairs), pointer, bounds)
     elif (is_object(before) or is_array(before)) and before:
-        yield f"{pointer or '(the whole)'} was {_kind(before)} and became {_kind(after)}"
+        yield f"{pointer or '(the whole)'} was {kind_of(before)} and became {kind_of(after)}"
 
 
 def _members(
@@ -178,7 +178,8 @@ def _severity(lost: int, critical: float) -> str:
     return ", a critical loss" if lost > critical else ""
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """What a value of the payload is, in words."""
     if is_object(value):
         return "an object"
     if is_array(value):

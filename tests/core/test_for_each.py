@@ -201,7 +201,7 @@ def test_what_a_model_may_not_read_is_not_there_for_templates() -> None:
     ("fields", "words"),
     [
         ({"collectionPath": "nothing"}, "nothing at this path; the payload is an object with rows"),
-        ({"collectionPath": "rows[0]"}, "expected an array"),
+        ({"collectionPath": "rows[0]"}, "there is an object"),
         ({"collectionPath": "static:{}"}, "JSON array"),
         ({"collectionPath": "static:[1,"}, "JSON array"),
         ({"action": {"name": "work", "params": {"item": "{{ itm.id }}"}}}, "itm"),

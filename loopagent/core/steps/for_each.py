@@ -19,6 +19,7 @@ from loopagent.core.loops import Course, Rule, name_problems, seen_payload
 from loopagent.core.paths import look_up, parse_path
 from loopagent.core.problems import Problem, shorten
 from loopagent.core.protocol.loops import ForEachOperation
+from loopagent.core.shrink import kind_of
 from loopagent.core.steps import Done, NextStep
 
 
@@ -170,4 +171,6 @@ def _items(run: RunState, loop: ForEachOperation) -> list[Any] | str:
         value = look_up(payload, path)
     except LookupError:
         return f"there is nothing at this path; the payload is {shorten(payload)}"
-    return value if is_array(value) else "expected an array in the payload"
+    if is_array(value):
+        return value
+    return f"expected an array at this path of the payload, there is {kind_of(value)}"
