@@ -6,7 +6,7 @@ HTTP and the command line use nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from loopagent.access import OPERATOR, Caller
 from loopagent.attachments import Attachment, checked_attachments
@@ -25,6 +25,7 @@ from loopagent.hosting import Hosting
 from loopagent.inbox import check_holder
 from loopagent.intake import (
     answer_of,
+    check_choice,
     check_open,
     choose_model,
     mode_change,
@@ -115,8 +116,8 @@ class App(Hosting):
         Raises:
             ConflictError: The run of this event exists.
             RequestError: `unknown_agent`, `invalid_message`, `invalid_payload`, `no_model`, `model_override`,
-                `invalid_limits`, `invalid_client_tools`, `plan_mode`, `invalid_conversation`, `invalid_user`,
-                `conversation_busy` (409), `invalid_attachments`, `attachments_too_large`, `invalid_webhook`.
+                `invalid_limits`, `invalid_client_tools`, `plan_mode`, `invalid_on_busy`, `invalid_conversation`,
+                `invalid_user`, `conversation_busy` (409), `invalid_attachments`, `attachments_too_large`, `invalid_webhook`.
         """
         known = self._registry.agent(agent)
         offered = await self.offered(known.spec, tenant)
@@ -212,8 +213,10 @@ class App(Hosting):
             by: Who says it.
 
         Raises:
-            RequestError: `unknown_run` (404), `run_ended` (409), `invalid_message` (422), `too_many_messages` (429).
+            RequestError: `unknown_run` (404), `run_ended` (409), `invalid_message` or `invalid_delivery` (422),
+                `too_many_messages` (429).
         """
+        check_choice("delivery", delivery, get_args(Delivery))
 
         def decide(state: RunState) -> list[Event]:
             check_open(state)
@@ -239,7 +242,7 @@ class App(Hosting):
         """Switch a run to planning (only reading happens until a plan is approved) or to acting.
 
         Raises:
-            RequestError: `unknown_run` (404), `run_ended` or `plan_open` (409), `plan_mode` (422).
+            RequestError: `unknown_run` (404), `run_ended` or `plan_open` (409), `plan_mode` or `invalid_mode` (422).
         """
         await self.engine.deliver(
             run_id, lambda now: [mode_change(self.agents, now, mode, self._clock(), by=by)]

@@ -7,10 +7,11 @@ another user is another conversation, so there is no way from one to the other.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from loopagent.core.events import CancelRequested
 from loopagent.errors import RequestError
+from loopagent.intake import check_choice
 from loopagent.ports import NOTHING, Handed
 from loopagent.runtime.line import Past
 
@@ -71,8 +72,9 @@ class Conversations:
             given: Texts and files that it is given.
 
         Raises:
-            RequestError: `invalid_conversation`, `invalid_user`, `conversation_busy` (409).
+            RequestError: `invalid_on_busy`, `invalid_conversation`, `invalid_user`, `conversation_busy` (409).
         """
+        check_choice("on_busy", on_busy, get_args(OnBusy))
         _check(state)
         state.spec = _with_tools(state.spec, state.conversation)
         for _ in range(MAX_TRIES):

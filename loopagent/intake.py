@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from secrets import token_hex
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast, get_args
+
+from pydantic.alias_generators import to_camel
 
 from loopagent.access import OPERATOR, Caller
 from loopagent.agent import Agent
@@ -161,6 +163,19 @@ def message(text: str, spec: AgentSpec) -> str:
     return clean_text(text)
 
 
+def check_choice(name: str, given: object, allowed: Iterable[str]) -> None:
+    """Refuse a word that means nothing, before it is taken for one of those that do.
+
+    Raises:
+        RequestError: `invalid_NAME`, with the words that may be said.
+    """
+    words = tuple(allowed)
+    if given not in words:
+        text = f"{name} is one of {', '.join(words)}, not {given!r}."
+        errors = [{"pointer": f"/{to_camel(name)}", "detail": f"one of {', '.join(words)}"}]
+        raise RequestError(f"invalid_{name}", text, errors=errors)
+
+
 def check_open(state: RunState) -> None:
     """Refuse a message that the run cannot take.
 
@@ -221,8 +236,9 @@ def mode_change(
         by: Who wants it.
 
     Raises:
-        RequestError: `run_ended` or `plan_open` (409), `plan_mode`.
+        RequestError: `run_ended` or `plan_open` (409), `plan_mode`, `invalid_mode`.
     """
+    check_choice("mode", mode, get_args(Mode))
     if state.ended:
         text = f"The run has ended ({state.status}); start a new one."
         raise RequestError("run_ended", text, status=409)

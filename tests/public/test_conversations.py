@@ -244,3 +244,17 @@ async def test_a_deleted_conversation_leaves_nothing(tmp_path: Path) -> None:
         await app.conversations.delete("c1", user="ann")
         with pytest.raises(RequestError, match="no run"):
             await app.get(run.id)
+
+
+async def test_a_word_that_means_nothing_is_not_taken_for_another() -> None:
+    app, _ = host()
+    wrong: Any = "queue_it"
+    async with app:
+        run = await app.wait((await app.start("guide", "Ask me.", conversation="c1")).id)
+        with pytest.raises(RequestError, match="reject, enqueue, interrupt"):
+            await app.start("guide", "Two.", conversation="c1", on_busy=wrong)
+        with pytest.raises(RequestError, match="queue, steer"):
+            await app.post(run.id, "Blue.", delivery=wrong)
+        with pytest.raises(RequestError, match="plan, act"):
+            await app.set_mode(run.id, wrong)
+        assert (await app.get(run.id)).loop.state == "followup"
