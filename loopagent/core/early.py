@@ -9,13 +9,14 @@ Source: decision seat D9.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
 from loopagent.core import breaker, limits, policy
 from loopagent.core.abilities import usable_action
 from loopagent.core.calls import call_action
+from loopagent.core.fold_values import ValueFolder
 from loopagent.core.hook_spec import at
 from loopagent.core.steps import offered
 from loopagent.core.steps.actions import ActionCall, Actions
@@ -56,8 +57,11 @@ def early_call(run: RunState, entry: Any, index: int) -> RunAction | None:
 
 def _resolved(run: RunState, entry: Any) -> ActionCall | None:
     """The call with its name and parameters as they would run, if nothing is wrong with it."""
+    if not isinstance(entry, dict):
+        return None
+    meant = ValueFolder().record(ActionCall, cast("dict[str, Any]", entry), "")
     try:
-        step = Actions(type="Actions", actions=[ActionCall.model_validate(entry)])
+        step = Actions(type="Actions", actions=[ActionCall.model_validate(meant)])
     except ValidationError:
         return None
     step, problems, _ = step.resolve(run)

@@ -114,10 +114,30 @@ class ValueFolder:
         shape = shape_of(model)
         made, others = self.keys(shape, given, path)
         for key, value in others.items():
-            if value is not None:
+            if value is not None and not self._meant(shape, made, (key, value), path):
                 self.left_out(key, path)
         self.values(shape, made, path)
         return made
+
+    def _meant(self, shape: Shape, made: Json, member: tuple[str, Any], path: str) -> bool:
+        """Take a member under the name that another protocol has for it, or where it belongs.
+
+        Returns:
+            Whether it was taken: what is there under its own name stays.
+        """
+        key, value = member
+        folded = fold_key(key)
+        name, into = shape.others.get(folded, ""), shape.inner.get(folded, "")
+        if name and name not in made and _fits(shape.kinds[name], value):
+            self.warn(place(path, key), f"read as {name}")
+            made[name] = value
+            return True
+        inner = as_object(made.get(into)) if into else None
+        if inner is None or folded in map(fold_key, inner):
+            return False
+        self.warn(place(path, key), f"moved to {into}")
+        made[into] = {**inner, key: value}
+        return True
 
     def keys(self, shape: Shape, given: Json, path: str) -> tuple[Json, Json]:
         """Sort the members of an object by whether the protocol knows their keys.
@@ -287,6 +307,15 @@ class ValueFolder:
             return value
         self.warn(path, "a list of one unwrapped")
         return items[0]
+
+
+def _fits(kind: Kind | None, value: Any) -> bool:
+    """Whether a value under another name can be what is meant: data is an object, anything else a text."""
+    if isinstance(kind, Free):
+        return isinstance(value, dict) or (
+            isinstance(value, str) and value.lstrip().startswith("{")
+        )
+    return isinstance(value, str)
 
 
 def place(path: str, key: str) -> str:

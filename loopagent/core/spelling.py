@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
@@ -71,12 +71,16 @@ class Shape:
         folded: Folded key → wire key.
         is_open: Whether other keys are data and stay.
         nulls: Wire keys in which null means something.
+        others: Folded key of another protocol → wire key that means the same.
+        inner: Folded key that belongs into a member → wire key of that member.
     """
 
     kinds: dict[str, Kind | None]
     folded: dict[str, str]
     is_open: bool = False
     nulls: frozenset[str] = frozenset()
+    others: Mapping[str, str] = field(default_factory=dict[str, str])
+    inner: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @cache
@@ -87,7 +91,8 @@ def shape_of(model: type[Wire]) -> Shape:
         for name, one in model.model_fields.items()
     }
     is_open = model.model_config.get("extra") == "allow"
-    return Shape(kinds, _folded(kinds), is_open, model.null_means_null)
+    nulls, others, inner = model.null_means_null, model.other_names, model.belongs_in
+    return Shape(kinds, _folded(kinds), is_open, nulls, others, inner)
 
 
 @cache

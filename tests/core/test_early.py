@@ -39,6 +39,7 @@ def test_names_and_parameters_are_read_as_ever() -> None:
     found = early_call(play().state, {"name": "Work", "params": {"item": "1"}}, 0)
     assert found is not None
     assert found.action == "work"
+    assert early_call(play().state, {"name": "work", "arguments": {"item": 1}}, 0) == found
     assert early_call(play().state, {"name": "work", "params": {"item": "x"}}, 0) is None
     assert early_call(play().state, {"name": "nobody", "params": {}}, 0) is None
     for entry in ("work", None, [], {"params": {}}, {"name": ""}):

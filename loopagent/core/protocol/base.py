@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Self, cast
 
 from pydantic import (
@@ -23,6 +25,9 @@ from loopagent.core.strict import DuplicateKeyError
 from loopagent.core.text import decode_json
 
 
+_NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
+PARAMETERS: Final = ("params", "parameters", "arguments", "args", "input", "inputs", "with")
+"""What models call the parameters of a call, as they know it from other protocols."""
 _set: Final = object.__setattr__  # the classes are frozen
 
 
@@ -48,6 +53,10 @@ class Wire(Described, BaseModel):
     )
     null_means_null: ClassVar[frozenset[str]] = frozenset()
     """Keys whose null is a value; elsewhere null is the same as a missing key."""
+    other_names: ClassVar[Mapping[str, str]] = _NO_NAMES
+    """Folded names that other protocols have for one of its keys; read so where that key itself is missing."""
+    belongs_in: ClassVar[Mapping[str, str]] = _NO_NAMES
+    """Folded keys of one of its members that models put beside that member, with that member's name."""
 
     @model_validator(mode="before")
     @classmethod
@@ -149,6 +158,22 @@ def one_of(*values: str) -> Mark:
     return Mark({"examples": list(values)}, generated={"enum": list(values), "examples": None})
 
 
+def named(key: str, *others: str) -> dict[str, str]:
+    """Other names of a key, for `Wire.other_names`.
+
+    Args:
+        key: The protocol's key.
+        others: What else it is called, folded; the key itself may be among them.
+    """
+    return {one: key for one in others if one != key}
+
+
+WORK_NAMES: Final = {
+    **named("templateParameters", "parameters", "params", "arguments"),
+    **named("name", "agent"),
+    **named("message", "task"),
+}
+"""Other names of the keys of a piece of work for a sub-agent."""
 NonBlank = Annotated[str, Field(pattern=r"\S")]
 """Text with at least one visible character."""
 Params = Annotated[dict[str, Any], BeforeValidator(_free_object), FREE_OBJECT]

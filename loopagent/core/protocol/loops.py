@@ -8,7 +8,16 @@ from pydantic import Field, StrictBool
 
 from loopagent.core.flavours import ACCEPTED, Mark
 from loopagent.core.problems import Fault
-from loopagent.core.protocol.base import Count, NonBlank, Params, Positive, Wire
+from loopagent.core.protocol.base import (
+    PARAMETERS,
+    WORK_NAMES,
+    Count,
+    NonBlank,
+    Params,
+    Positive,
+    Wire,
+    named,
+)
 from loopagent.core.protocol.pipeline import AgentPipelineRequest
 
 
@@ -19,6 +28,7 @@ BODIES: Final = {"action": "action", "subAgent": "sub_agent", "pipeline": "pipel
 class LoopAction(Wire):
     """One action per pass."""
 
+    other_names: ClassVar = {**named("params", *PARAMETERS), **named("name", "action", "tool")}
     name: NonBlank
     """Name of the action."""
     params: Params = {}
@@ -30,6 +40,7 @@ class LoopAction(Wire):
 class LoopSubAgent(Wire):
     """One sub-agent per pass."""
 
+    other_names: ClassVar = WORK_NAMES
     name: NonBlank
     """Name of the sub-agent."""
     message: NonBlank
@@ -54,6 +65,7 @@ class Loop(Wire):
     model_config = {"json_schema_extra": _one_body}
     variables: ClassVar[tuple[str, ...]] = ("itemVariable", "item_variable")
     """Keys of variable names; blank ones fall back to the default."""
+    belongs_in: ClassVar = {"outputmapping": "action"}
 
     continue_on_error: StrictBool = False
     """Whether to go on after a failed pass."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Final, cast
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, Tag
 
 from loopagent.core.flavours import FREE_LIST, SHAPE, Mark
-from loopagent.core.protocol.base import LIST_TEXT, Count, NonBlank, Params, Wire
+from loopagent.core.protocol.base import LIST_TEXT, PARAMETERS, Count, NonBlank, Params, Wire, named
 
 
 MAX_STAGES: Final = 20
@@ -35,6 +35,7 @@ class ToolStage(StageBase):
     """Run an action."""
 
     verb: ClassVar = "tool"
+    other_names: ClassVar = named("with", *PARAMETERS)
     tool: NonBlank
     """Its name."""
     with_: Params | None = None

@@ -16,7 +16,7 @@ from loopagent.core.json_values import copied
 from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
 from loopagent.core.problems import Problem
-from loopagent.core.protocol.base import NonBlank, Params, Wire
+from loopagent.core.protocol.base import PARAMETERS, NonBlank, Params, Wire, named
 from loopagent.core.results import call_result
 from loopagent.core.steps import Done, MadeCall, NextStep, Wait
 
@@ -36,6 +36,7 @@ _CALL_KEYS: Final = frozenset({"name", "params"})
 class ActionCall(Wire):
     """One call."""
 
+    other_names: ClassVar = {**named("params", *PARAMETERS), **named("name", "action", "tool")}
     name: NonBlank
     """Name of the action."""
     params: Params = {}

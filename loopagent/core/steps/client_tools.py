@@ -14,7 +14,7 @@ from loopagent.core.flavours import ACCEPTED
 from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
 from loopagent.core.problems import Fault, Problem, shorten
-from loopagent.core.protocol.base import Count, NonBlank, Params, Wire
+from loopagent.core.protocol.base import PARAMETERS, Count, NonBlank, Params, Wire, named
 from loopagent.core.results import client_result
 from loopagent.core.steps import Done, NextStep, Wait
 
@@ -50,6 +50,7 @@ class ClientToolCall(Wire):
     """One call; keys may come in camelCase or PascalCase."""
 
     model_config = ConfigDict(json_schema_extra=_both_casings)
+    other_names: ClassVar = {**named("params", *PARAMETERS), **named("name", "tool")}
 
     name: NonBlank
     """Name of the client tool."""

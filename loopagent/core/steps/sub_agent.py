@@ -20,7 +20,7 @@ from loopagent.core.flavours import ACCEPTED, GENERATED, Mark
 from loopagent.core.outcome import Outcome
 from loopagent.core.payload import PayloadChange
 from loopagent.core.problems import Fault, Problem
-from loopagent.core.protocol.base import NonBlank, Params, Wire
+from loopagent.core.protocol.base import WORK_NAMES, NonBlank, Params, Wire
 from loopagent.core.steps import Done, NextStep, Wait
 
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 class SubAgentCall(Wire):
     """One piece of work for one agent."""
 
+    other_names: ClassVar = WORK_NAMES
     name: NonBlank
     """Name of the sub-agent."""
     message: NonBlank
