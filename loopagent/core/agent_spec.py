@@ -47,6 +47,8 @@ class PayloadSpec(Spec):
     """Paths the model may see."""
     write: tuple[str, ...] = ("*",)
     """Paths the model may change, each optionally with operations: `a.b:add,update,delete`."""
+    on_loss: Literal["warn", "confirm"] = "warn"
+    """After a change that looks like a loss, of most of a text for example: say so; or make it when it comes again."""
 
 
 class Limits(Spec):
@@ -78,6 +80,8 @@ class Limits(Spec):
     """Asked of the provider for each reply; None leaves it to the provider."""
     max_payload_bytes: int = Field(default=1_000_000, ge=1_000)
     """Size of the payload as JSON."""
+    max_payload_chars: int = Field(default=40_000, ge=1_000)
+    """A payload longer than this, as JSON, is shown as an outline; the model looks into it as into an artifact."""
     max_message_chars: int = Field(default=1_000_000, ge=1)
     """Longest message a person may post."""
     max_remembered_approvals: int = Field(default=100, ge=0)

@@ -9,6 +9,9 @@ from loopagent.core.effects import ReadArtifact
 from loopagent.core.facts_artifacts import ArtifactRead
 from loopagent.core.inline_operation import Entry, Operation
 from loopagent.core.outcome import Outcome
+from loopagent.core.payload_view import HANDLE as PAYLOAD
+from loopagent.core.payload_view import KIND as PAYLOAD_KIND
+from loopagent.core.payload_view import is_long
 from loopagent.core.problems import Problem, shorten
 
 
@@ -43,7 +46,8 @@ class ArtifactCalls(Operation[ReadArtifact]):
         warnings = [
             f"{path}[{number}].artifactId: {shorten(one['artifactId'])} read as {found.handle}"
             for number, one in enumerate(entries)
-            if (found := find(run.artifacts, one["artifactId"]))
+            if not _is_payload(run, one["artifactId"])
+            and (found := find(run.artifacts, one["artifactId"]))
             and found.handle != one["artifactId"]
         ]
         return list(entries), [], warnings
@@ -54,6 +58,10 @@ class ArtifactCalls(Operation[ReadArtifact]):
 
     def _effect(self, run: RunState, number: int, entry: Entry) -> ReadArtifact:
         found = find(run.artifacts, entry["artifactId"])
+        if _is_payload(run, entry["artifactId"]):
+            tool, params = entry["tool"], entry.get("input") or {}
+            inline_id = self.inline_id(run, number)
+            return ReadArtifact(inline_id, PAYLOAD, tool, params, PAYLOAD, PAYLOAD_KIND)
         return ReadArtifact(
             self.inline_id(run, number),
             handle=found.handle if found else str(entry["artifactId"]),
@@ -90,17 +98,27 @@ class ArtifactCalls(Operation[ReadArtifact]):
         return ArtifactRead(handle=effect.handle, tool=effect.tool, ok=outcome.ok, error=error)
 
 
-def artifact_list(run: RunState) -> dict[str, Any]:
-    """What the prompt says of the artifacts: name, type and size of each, and the tools of the kinds there are."""
+def artifact_list(run: RunState, payload: str) -> dict[str, Any]:
+    """What the prompt says of the artifacts: name, type and size of each, and the tools of the kinds there are.
+
+    Args:
+        run: The run.
+        payload: Its payload as JSON; one that is too long to be shown is looked into like an artifact.
+    """
     shown = _listed(run.artifacts, run.spec.context.listed_artifacts)
-    listed: dict[str, Any] = {"artifacts": {one.handle: _described(one) for one in shown}}
+    described = {one.handle: _described(one) for one in shown}
+    kinds = [one.kind for one in run.artifacts]
+    if is_long(run, payload):
+        described[PAYLOAD] = f"{PAYLOAD_KIND}, {len(payload)} chars"
+        kinds.append(PAYLOAD_KIND)
+    listed: dict[str, Any] = {"artifacts": described}
     if left := len(run.artifacts) - len(shown):
         last = run.artifacts[-1].handle
         listed["artifactsNotListed"] = f"{left} older ones, among A to {last}"
     if run.spec.artifact_tools:
         listed["artifactTools"] = {
             kind: " ".join(f"{name}({params})" for name, params in TOOLS[kind].items())
-            for kind in dict.fromkeys(one.kind for one in run.artifacts)
+            for kind in dict.fromkeys(kinds)
         }
     return listed
 
@@ -119,6 +137,12 @@ def _described(artifact: Artifact) -> str:
     version = f"version {artifact.version}" if artifact.version > 1 else ""
     parts = (artifact.name, version, artifact.media_type or artifact.kind, size)
     return ", ".join(one for one in parts if one)
+
+
+def _is_payload(run: RunState, wanted: Any) -> bool:
+    """Whether the payload itself is meant, and no artifact of that name."""
+    name = str(wanted).strip().lower()
+    return name == PAYLOAD and all(one.name.lower() != name for one in run.artifacts)
 
 
 def find(artifacts: Sequence[Artifact], wanted: Any) -> Artifact | None:

@@ -21,9 +21,8 @@ from loopagent.core.artifact_calls import artifact_list
 from loopagent.core.envelope import LoopAgentResponse
 from loopagent.core.inline import offered_fields
 from loopagent.core.json_values import compact_json
-from loopagent.core.paths import rules_of
+from loopagent.core.payload_view import is_long, seen_json, shown_members
 from loopagent.core.shapes import model_shape, schema_shape, shared_shapes
-from loopagent.core.state_bytes import payload_json
 from loopagent.core.steps import STEP_TYPES, NextStep, shown
 from loopagent.core.tokens import estimate_tokens
 
@@ -225,18 +224,10 @@ def volatile_message(state: RunState) -> str:
         parts["plan"] = plan
     if state.skills:
         parts["activeSkills"] = [one.name for one in state.skills]
-    if state.artifacts:
-        parts |= artifact_list(state)
+    payload = seen_json(state)
+    if state.artifacts or is_long(state, payload):
+        parts |= artifact_list(state, payload)
     if state.asked:
         parts["asked"] = {key: one.agent for key, one in state.asked.items()}
     parts["left"] = limits.left(state)
-    return f'State: {{"payload":{_payload(state)},{compact_json(parts)[1:]}'
-
-
-def _payload(state: RunState) -> str:
-    """What the model may see of the payload, as JSON. All of it is seldom different from the turn before."""
-    seen = rules_of(state.spec.payload.read).filter(state.payload)
-    try:
-        return payload_json(state).decode() if seen is state.payload else compact_json(seen)
-    except ValueError:  # half a surrogate pair, or nested very deeply
-        return compact_json(seen)
+    return f"State: {{{shown_members(state, payload)},{compact_json(parts)[1:]}"

@@ -235,6 +235,8 @@ class RunState:
     """The turn that the hooks before it have let begin."""
     replied_at: float = 0.0
     """When the model replied last, seconds since the epoch."""
+    held_change: str = ""
+    """Hash of the payload that the last reply led to, where that looks like a loss and waits to be confirmed."""
     notices: tuple[str, ...] = ()
     """What the engine tells the model at the next turn boundary."""
     messages: int = 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core import compaction, ending, inline, limits, policy
-from loopagent.core.changes import commit_payload
+from loopagent.core.changes import commit_payload, unconfirmed
 from loopagent.core.facts import (
     CommandIssued,
     ReplyReceived,
@@ -63,6 +63,8 @@ class Staged:
     scratchpad: Scratchpad | None = None
     step: NextStep | None = None
     asked: tuple[inline.Asked, ...] = ()
+    held: str = ""
+    """What a change of the payload leads to that has to be confirmed."""
 
 
 def take_reply(tx: Tx, outcome: Outcome) -> None:
@@ -85,6 +87,7 @@ def take_reply(tx: Tx, outcome: Outcome) -> None:
     staged = _stage(tx.state, reading)
     if bound:  # the schema of its dialect wants text where the action's own wants a value
         staged.warnings = [one for one in staged.warnings if not one.endswith(DECODED)]
+    tx.state.held_change = staged.held
     if staged.problems:
         _refused(tx, text, staged.problems, spent)
         return
@@ -171,7 +174,8 @@ def _stage_payload(state: RunState, request: dict[str, Any] | None, staged: Stag
     change = apply_change(
         state.payload, request, write=write, max_bytes=state.spec.limits.max_payload_bytes
     )
-    staged.problems.extend(change.problems)
+    staged.held, losses = unconfirmed(state, change)
+    staged.problems.extend([*change.problems, *losses])
     staged.payload = change
 
 

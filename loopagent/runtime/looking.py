@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from loopagent.artifacts import look
 from loopagent.artifacts.source import Source
 from loopagent.core.outcome import Outcome
+from loopagent.core.payload_view import HANDLE as PAYLOAD
+from loopagent.core.payload_view import seen_json
 from loopagent.runtime.threads import BusyError, Threads
 
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from loopagent.core.agent_spec import Limits
     from loopagent.core.effects import ReadArtifact
+    from loopagent.core.state import RunState
     from loopagent.ports import Store
 
 
@@ -46,10 +49,17 @@ class Looker:
         self._store = store
         self._threads: Threads | None = None
 
-    async def read(self, run_id: str, effect: ReadArtifact, limits: Limits) -> Outcome:
-        """Fetch the artifact, which must be the run's own, and use the tool on it."""
-        known = Known(effect.artifact_id, effect.artifact_kind, effect.name)
-        source = await self.source(run_id, known, limits)
+    async def read(self, run: RunState, effect: ReadArtifact) -> Outcome:
+        """Fetch the artifact, which must be the run's own, or its payload, and use the tool on it."""
+        known, limits = (
+            Known(effect.artifact_id, effect.artifact_kind, effect.name),
+            run.spec.limits,
+        )
+        if known.artifact_id == PAYLOAD:
+            payload = seen_json(run).encode("utf-8", "replace")
+            source: Source | None = _source(payload, known, limits)
+        else:
+            source = await self.source(run.id, known, limits)
         if source is None:
             return Outcome.failed("no_artifact", f"{effect.handle} is not kept any more.")
         call = partial(look, source, effect.tool, effect.params)
@@ -58,16 +68,7 @@ class Looker:
     async def source(self, run_id: str, known: Known, limits: Limits) -> Source | None:
         """What tools read; the time for it begins now. None when it is not kept any more."""
         stored = await self._store.artifact(run_id, known.artifact_id)
-        if stored is None:
-            return None
-        return Source(
-            stored.content,
-            kind=known.kind,
-            name=known.name,
-            max_chars=limits.max_artifact_result_chars,
-            max_bytes=limits.max_artifact_unpacked_bytes,
-            ends_at=monotonic() + limits.max_artifact_seconds,
-        )
+        return None if stored is None else _source(stored.content, known, limits)
 
     async def bounded(self, call: Callable[[], Outcome], seconds: float) -> Outcome:
         """Look in a thread, for no longer than this."""
@@ -86,3 +87,14 @@ class Looker:
         if work.result.done() and (outcome := work.result.result()) is not None:
             return outcome
         return Outcome.failed("timeout", f"It took more than {seconds:g} s; ask for less of it.")
+
+
+def _source(content: bytes, known: Known, limits: Limits) -> Source:
+    return Source(
+        content,
+        kind=known.kind,
+        name=known.name,
+        max_chars=limits.max_artifact_result_chars,
+        max_bytes=limits.max_artifact_unpacked_bytes,
+        ends_at=monotonic() + limits.max_artifact_seconds,
+    )

@@ -212,7 +212,7 @@ class Performer:
 
     async def _read_artifact(self, live: Live, effect: ReadArtifact, report: Report) -> Outcome:
         del report
-        return await self.looker.read(live.run_id, effect, live.state.spec.limits)
+        return await self.looker.read(live.state, effect)
 
     async def _read_conversation(
         self, live: Live, effect: ReadConversation, report: Report

@@ -11,7 +11,6 @@ import pytest
 
 from loopagent import Agent, App, Attachment, RequestError, action
 from loopagent.artifacts import TOOLS
-from loopagent.core.agent_spec import Limits
 from loopagent.core.effects import ReadArtifact
 from loopagent.models.scripted import ScriptedModel
 from loopagent.runtime.looking import Looker
@@ -138,14 +137,14 @@ async def test_a_look_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatc
     params = TOOLS["text"]["get_full"][0]
     monkeypatch.setitem(TOOLS["text"], "get_full", (params, hang))
     monkeypatch.setattr("loopagent.runtime.looking.GRACE_SECONDS", 0.05)
-    limits = Limits(max_artifact_seconds=0.05)
+    limits = {"maxArtifactSeconds": 0.05}
     async with App(agents=[agent(DONE)], store="memory://") as app:
-        view = await run(app, attachments=[Attachment("a.txt", b"x")])
+        view = await run(app, limits=limits, attachments=[Attachment("a.txt", b"x")])
         wanted = view.state.artifacts[0]
         effect = ReadArtifact(
             "1:inline.artifact.0", "A", "get_full", {}, wanted.artifact_id, "text"
         )
-        outcome = await Looker(app.store).read(view.id, effect, limits)
+        outcome = await Looker(app.store).read(view.state, effect)
     assert outcome.error is not None
     assert outcome.error.code == "timeout"
 

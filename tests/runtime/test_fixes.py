@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from typing import Any
 
@@ -86,6 +87,31 @@ async def test_fix_20_cut_off_replies_are_told_of_once() -> None:
         view = await running.wait(run.id, timeout_seconds=20)
     assert view.state.status == "completed"
     assert sum("was cut off" in one.text for one in model.requests[2].messages) == 1
+
+
+async def test_fix_21_neither_the_payload_nor_what_a_child_says_fills_the_prompt() -> None:
+    rows = [{"id": at, "text": "x" * 20} for at in range(5_000)]
+    wanted = {"path": "$.rows[4711].id"}
+    look = {"artifactId": "payload", "tool": "json_path", "input": wanted}
+    said = {"taskComplete": True, "message": "m" * 50_000}
+    script: list[dict[str, Any]] = [
+        {"nextStep": {"type": "Sub-Agent", "subAgent": {"name": "kid", "message": "Talk."}}},
+        {"artifactToolCalls": [look]},
+        {"taskComplete": True, "message": "Done."},
+    ]
+    model = ScriptedModel([{"taskComplete": False, **one} for one in script])
+    kid = Agent("kid", model=ScriptedModel([said]))
+    async with App(agents=[Agent("tester", model=model, agents=[kid])]) as host:
+        run = await host.start("tester", "Go.", payload={"rows": rows})
+        view = await host.wait(run.id, timeout_seconds=60)
+    assert view.state.status == "completed"
+    assert view.state.payload == {"rows": rows}
+    assert max(len(one.text) for put in model.requests for one in put.messages) < 10_000
+    entry = json.loads(model.requests[1].messages[-2].text)["results"][0]
+    assert entry["result"]["chars"] == 50_000
+    found = json.loads(model.requests[2].messages[-2].text)["artifactToolCalls"][0]
+    assert found["ok"]
+    assert 4711 in found["result"].values() or [4711] in found["result"].values()
 
 
 async def test_fix_34_a_run_that_fails_at_once_leaves_a_trace() -> None:

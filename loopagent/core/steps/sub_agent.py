@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import ConfigDict, StrictBool
 
@@ -15,7 +15,7 @@ from loopagent.core.child_work import (
     take_child,
     too_much_work,
 )
-from loopagent.core.effects import StartRun
+from loopagent.core.effects import KeepValue, StartRun
 from loopagent.core.flavours import ACCEPTED, GENERATED, Mark
 from loopagent.core.outcome import Outcome
 from loopagent.core.payload import PayloadChange
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.outcomes import Outcomes
     from loopagent.core.state import RunState
+
+
+SAID: Final = "said."
+"""Key of the stored message of a child whose message is too long for the prompt."""
 
 
 class SubAgentCall(Wire):
@@ -137,7 +141,12 @@ class SubAgent(NextStep):
                 outcomes.append(known)
         if waiting:
             return Wait(tuple(waiting))
-        return self._done(run, outcomes)
+        long = [
+            KeepValue(f"{run.turn}:{SAID}{index}", said)
+            for index, said in enumerate(map(_message, outcomes))
+            if len(said) > run.spec.limits.max_result_chars and f"{SAID}{index}" not in results
+        ]
+        return Wait(tuple(long)) if long else self._done(run, outcomes, results)
 
     def abandon(self, run: RunState, results: Outcomes) -> Done | None:
         """Keep what the children that have ended brought."""
@@ -148,15 +157,20 @@ class SubAgent(NextStep):
                 take_child(run, merge, number, call.name, outcome)
         return Done(payload=_change(merge))
 
-    def _done(self, run: RunState, outcomes: list[Outcome]) -> Done:
+    def _done(self, run: RunState, outcomes: list[Outcome], results: Outcomes) -> Done:
         merge = Merge(run.payload, max_bytes=run.spec.limits.max_payload_bytes)
         pairs = list(zip(self.calls, outcomes, strict=True))
         entries = [
             take_child(run, merge, number, call.name, outcome)
             for number, (call, outcome) in enumerate(pairs, 1)
         ]
+        for index, entry in enumerate(entries):
+            kept = results.get(f"{SAID}{index}")
+            if kept is not None and kept.ok:
+                del entry["message"]
+                entry["result"] = kept.value
         last = [
-            str(outcome.value.get("message", ""))
+            _message(outcome)
             for call, outcome in pairs
             if call.terminate_after and outcome.ok and outcome.value.get("status") == "completed"
         ]
@@ -165,6 +179,11 @@ class SubAgent(NextStep):
             payload=_change(merge),
             ends=last[0] if last else None,
         )
+
+
+def _message(outcome: Outcome) -> str:
+    """What the sub-agent said at its end, or asked."""
+    return str(outcome.value.get("message", "")) if isinstance(outcome.value, dict) else ""
 
 
 def _change(merge: Merge) -> PayloadChange | None:
