@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loopagent.core import policy
 from loopagent.core.abilities import usable_children
@@ -22,6 +22,12 @@ from loopagent.core.problems import Problem
 if TYPE_CHECKING:
     from loopagent.core.agent_spec import SubAgentSpec
     from loopagent.core.state import RunState
+
+
+STOPPED: Final = (
+    "What it has done is kept: instead of doing all again, resumeRunId and a message let it go on."
+)
+"""What a model is told of a run that failed for a reason that may pass."""
 
 
 class Work(Protocol):
@@ -109,7 +115,7 @@ def _not_resumable(run: RunState, name: str, wanted: str) -> str | None:
     if asked is not None and asked.agent == name:
         return None
     waiting = ", ".join(key for key, one in run.asked.items() if one.agent == name) or "none"
-    return f"only runs of {name} that asked you something can be gone on with: {waiting}"
+    return f"only runs of {name} that asked you something or were stopped can be gone on with: {waiting}"
 
 
 def too_much_work(run: RunState, names: Sequence[str], path: str) -> list[Problem]:
@@ -200,6 +206,9 @@ def take_child(
         entry["note"] = "It asked you and waits. Answer with resumeRunId and a message."
     if outcome.error is not None:
         entry["error"] = outcome.error.public()
+        if value.get("runId") in run.asked:
+            entry["runId"] = value["runId"]
+            entry["note"] = STOPPED
     changes = taken.public()
     if changes:
         entry["payload"] = changes

@@ -53,7 +53,7 @@ def resume(tx: Tx, event: ResumeRequested, by: DecidedBy) -> None:
     state = tx.state
     if state.ended:
         if may_try_again(state):
-            _reopen(tx, event.at, by)
+            reopen(tx, event.at, may_go_on(state), by)
     elif state.paused is not None:
         tx.clock(event.at)
         let_go(tx, by)
@@ -82,7 +82,7 @@ def raise_limits(tx: Tx, event: LimitsRaised, by: DecidedBy) -> None:
     now = {WIRE[field]: value for field, value in event.limits.items()}
     tx.fact(RunLimitsRaised(limits=now, before=before, by=event.by), by)
     if state.ended:
-        _reopen(tx, event.at, by)
+        reopen(tx, event.at, may_go_on(state), by)
     else:
         _close_request(tx)
         tell_below(tx)
@@ -125,10 +125,9 @@ def tell_below(tx: Tx) -> None:
     state.unheard = tuple(dict.fromkeys((*state.unheard, *children_of(state))))
 
 
-def _reopen(tx: Tx, at: float, by: DecidedBy) -> None:
+def reopen(tx: Tx, at: float, reason: str | None, by: DecidedBy) -> None:
     """Go on with an ended run; the time since its end was no working time."""
     state = tx.state
-    reason = may_go_on(state)
     state.clock = tx.at = at
     tx.touched = True
     state.status, state.result = "running", None

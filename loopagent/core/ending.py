@@ -190,8 +190,9 @@ def _close(tx: Tx, effect: Effect, reason: str) -> None:
 def _end(tx: Tx, status: Status, result: Result) -> None:
     state = tx.state
     state.status, state.result = status, result
-    state.unheard = (*state.unheard, *state.asked, *([state.parent_id] if state.parent_id else []))
-    state.asked = {}
+    waiting = [key for key, one in state.asked.items() if not one.stopped]
+    state.unheard = (*state.unheard, *waiting, *([state.parent_id] if state.parent_id else []))
+    state.asked = {key: one for key, one in state.asked.items() if one.stopped}
     state.pending, state.step, state.handler, state.mail, state.notices = {}, None, None, (), ()
     state.inline, state.claim, state.farewell, state.paused = (), None, None, None
     publish_state(tx)

@@ -59,13 +59,16 @@ class Reported:
     `model_retry`: one attempt at a model call failed and another follows.
     `spent`: what each run above has spent without this one (`data["spent"]`, root first).
     `serves`: this child's end now settles another effect of its parent (`data["effect"]`).
+    `again`: this child, which failed, goes on for another effect of its parent (`data["effect"]`, and as for `above`).
     `told`: other runs have heard how this one stands (`data["runs"]`); counts after the end as well.
     `discarded`: calls that began early and were not asked for in the end (`data["calls"]`).
     `asks`: a call that goes on meanwhile has a question for a person (`data["effect"]`, `data["asks"]`).
     `above`: how the runs above stand: whether they are paused, and what each may spend (`data["limits"]`, root first).
     """
 
-    what: Literal["started", "model_retry", "spent", "serves", "told", "discarded", "above", "asks"]
+    what: Literal[
+        "started", "model_retry", "spent", "serves", "again", "told", "discarded", "above", "asks"
+    ]
     data: dict[str, Any]
     at: float
     kind: Literal["reported"] = "reported"

@@ -10,6 +10,7 @@ from loopagent.core import control
 from loopagent.core.call_questions import is_foreign
 from loopagent.core.control_state import Paused
 from loopagent.core.events import ApprovalRevoked, LimitsRaised, Reported, ResumeRequested
+from loopagent.core.loop_view import GOES_ON
 from loopagent.core.spending import Spent
 
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def counts_after_end(event: Event) -> bool:
     """Whether an event means something to a run that has ended."""
     if isinstance(event, Reported):
-        return event.what == "told"
+        return event.what in {"told", "again"}
     return isinstance(event, ResumeRequested | LimitsRaised | ApprovalRevoked)
 
 
@@ -77,13 +78,29 @@ def _told(tx: Tx, event: Reported) -> None:
         tx.touched = True
 
 
+def _again(tx: Tx, event: Reported) -> None:
+    """The parent goes on with this run, which failed; how the runs above stand is news to it."""
+    state = tx.state
+    reason = state.result.reason if state.result is not None else ""
+    if state.status == "failed" and reason in GOES_ON:
+        state.serves = str(event.data["effect"])
+        _allowed(tx, event.data["limits"])
+        control.reopen(tx, event.at, reason, "model")
+
+
+def _allowed(tx: Tx, limits: Sequence[Sequence[Any]]) -> bool:
+    """What the runs above may spend, as it stands now; whether that is news."""
+    pairs = zip(tx.state.ancestors, limits, strict=False)
+    frames = tuple(one.allowed(bounds) for one, bounds in pairs)
+    news = frames != tx.state.ancestors
+    tx.state.ancestors = frames
+    return news
+
+
 def _above(tx: Tx, event: Reported) -> None:
     """The runs above are paused or go on, or may spend more."""
     state = tx.state
-    pairs = zip(state.ancestors, event.data["limits"], strict=False)
-    frames = tuple(one.allowed(cast("list[Any]", bounds)) for one, bounds in pairs)
-    if frames != state.ancestors:
-        state.ancestors = frames
+    if _allowed(tx, event.data["limits"]):
         tx.clock(event.at)
         control.tell_below(tx)
     reason = event.data["paused"]
@@ -98,6 +115,7 @@ def _above(tx: Tx, event: Reported) -> None:
 HEARD: dict[str, Callable[[Tx, Reported], None]] = {
     "spent": _spent,
     "serves": _serves,
+    "again": _again,
     "told": _told,
     "above": _above,
 }

@@ -41,6 +41,11 @@ def child_id(parent_id: str, effect_id: str) -> str:
     return f"{parent_id}.{effect_id.replace(':', '.')}"
 
 
+def order_of(run_id: str) -> tuple[tuple[int, str], ...]:
+    """By what children of one run are sorted so that those given work first come first."""
+    return tuple((int(one), "") if one.isdigit() else (-1, one) for one in run_id.split("."))
+
+
 def place_in_tree(state: RunState) -> str:
     """The root's id, and for a child the rest of its own behind a slash: one name per conversation of a tree."""
     root = state.root_id or state.id

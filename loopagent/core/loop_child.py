@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loopagent.core.child_merge import Merge
 from loopagent.core.child_work import check_work, find_agent, start_child, take_child
 from loopagent.core.json_values import compact_json
+from loopagent.core.loop_view import GOES_ON
 from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.problems import Problem
@@ -112,6 +113,11 @@ def _passed(outcome: Outcome) -> Outcome:
     if outcome.ok and value.get("status") == "asked":
         text = f"it asks: {value.get('message', '')} (resumeRunId {value.get('runId')})"
         return Outcome.failed(UNFINISHED, text)
+    if outcome.error is not None and outcome.error.code in GOES_ON and value.get("runId"):
+        text = (
+            f"{outcome.error.message} (resumeRunId {value['runId']} goes on with what it has done)"
+        )
+        return Outcome.failed(outcome.error.code, text)
     return outcome.with_value({name: value[name] for name in _KEPT if value.get(name)})
 
 

@@ -21,6 +21,7 @@ from loopagent.core.artifact_calls import artifact_list
 from loopagent.core.envelope import LoopAgentResponse
 from loopagent.core.inline import offered_fields
 from loopagent.core.json_values import compact_json
+from loopagent.core.lineage import order_of
 from loopagent.core.payload_view import is_long, seen_json, shown_members
 from loopagent.core.shapes import model_shape, schema_shape, shared_shapes
 from loopagent.core.steps import STEP_TYPES, NextStep, shown
@@ -227,7 +228,9 @@ def volatile_message(state: RunState) -> str:
     payload = seen_json(state)
     if state.artifacts or is_long(state, payload):
         parts |= artifact_list(state, payload)
-    if state.asked:
-        parts["asked"] = {key: one.agent for key, one in state.asked.items()}
+    for word, stopped in (("asked", False), ("stopped", True)):
+        keys = [key for key, one in state.asked.items() if bool(one.stopped) is stopped]
+        runs = {key: state.asked[key].agent for key in sorted(keys, key=order_of)}
+        parts |= {word: runs} if runs else {}
     parts["left"] = limits.left(state)
     return f"State: {{{shown_members(state, payload)},{compact_json(parts)[1:]}"

@@ -150,7 +150,7 @@ class Ancestor:
 
 @dataclass(frozen=True, slots=True)
 class AskedChild:
-    """A child run that asked its parent something and waits for the answer."""
+    """A child run that its parent may go on with: it asked something and waits, or failed and may try again."""
 
     agent: str
     payload: Any = None
@@ -159,3 +159,11 @@ class AskedChild:
     """What of its usage the parent has counted."""
     turns: int = 0
     """What of its turns the parent has counted."""
+    stopped: str = ""
+    """Why it failed; empty for one that asked and waits."""
+
+    @property
+    def counted(self) -> Spent:
+        """What of its spending the parent has counted."""
+        tokens = self.usage.input_tokens + self.usage.output_tokens
+        return Spent(self.turns, tokens, self.usage.cost_usd or 0.0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core import limits
 from loopagent.core.child_payload import differences
 from loopagent.core.effects import key_of
 from loopagent.core.facts_sub_agents import SubAgentCompleted, SubAgentStarted, run_of
+from loopagent.core.lineage import order_of
+from loopagent.core.loop_view import GOES_ON
 from loopagent.core.spending import AskedChild, Spent, Usage
 
 
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from loopagent.core.outcome import Outcome
     from loopagent.core.state import RunState
     from loopagent.core.tx import Tx
+
+
+MAX_STOPPED: Final = 10
+"""Children that failed and may try again; of more the latest are kept."""
 
 
 def begin(tx: Tx, work: StartRun) -> None:
@@ -45,8 +51,9 @@ def settled(tx: Tx, work: StartRun, outcome: Outcome) -> None:
     """Record how a piece of work ended: what it cost, what it changed, what it asks."""
     value: dict[str, Any] = outcome.value if isinstance(outcome.value, dict) else {}
     state, run_id = tx.state, run_of(tx.state, work)
-    _pay(state, work, run_id, value)
     error = outcome.error
+    stopped = error.code if error is not None and value.get("runId") else ""
+    _pay(state, work, run_id, value, stopped if stopped in GOES_ON else "")
     completed = SubAgentCompleted(
         call_id=work.id,
         agent=work.agent,
@@ -67,8 +74,8 @@ def settled(tx: Tx, work: StartRun, outcome: Outcome) -> None:
     tx.result(key, replace(outcome, value=kept))
 
 
-def _pay(state: RunState, work: StartRun, run_id: str, value: dict[str, Any]) -> None:
-    """Count what the child used, but what was counted when it asked something only once."""
+def _pay(state: RunState, work: StartRun, run_id: str, value: dict[str, Any], stopped: str) -> None:
+    """Count what the child used, but what was counted when it asked something or failed only once."""
     usage, turns = Usage.read(value.get("usage", {})), int(value.get("turns", 0))
     before = state.asked.get(run_id, AskedChild(work.agent))
     more = usage.less(before.usage)
@@ -77,6 +84,9 @@ def _pay(state: RunState, work: StartRun, run_id: str, value: dict[str, Any]) ->
     state.below = state.below.plus(Spent(turns - before.turns, tokens, more.cost_usd or 0.0))
     state.active_ms = max(state.active_ms, work.active_ms + float(value.get("activeMs", 0.0)))
     others = {key: one for key, one in state.asked.items() if key != run_id}
-    if value.get("status") == "asked":
-        others[run_id] = AskedChild(work.agent, work.payload, usage, turns)
+    if stopped or value.get("status") == "asked":
+        others[run_id] = AskedChild(work.agent, work.payload, usage, turns, stopped)
+    failed = sorted((key for key, one in others.items() if one.stopped), key=order_of)
+    for key in failed[: len(failed) - MAX_STOPPED]:
+        del others[key]
     state.asked = others

@@ -18,6 +18,7 @@ from loopagent.core.events import CancelRequested, Event, MessagePosted, Reporte
 from loopagent.core.family import budgets
 from loopagent.core.lineage import (
     News,
+    above,
     child_state,
     children_of,
     news,
@@ -78,7 +79,7 @@ class Children:
                 asyncio.Event().wait()
             )  # the engine cancels its tasks; the next process starts the child
         if work.resume_run_id is not None:
-            return await self._go_on(work, work.resume_run_id)
+            return await self._go_on(live.state, work, work.resume_run_id)
         sub = live.state.spec.agent(work.agent)
         try:
             wanted = sub.spec.model if sub else None
@@ -116,14 +117,15 @@ class Children:
             tuple(one for one in stored if one is not None), handed_down(parent.artifacts)
         )
 
-    async def _go_on(self, work: StartRun, run_id: str) -> Outcome | None:
-        """Give a child the answer to its question; its next end settles this effect instead of the earlier one."""
+    async def _go_on(self, parent: RunState, work: StartRun, run_id: str) -> Outcome | None:
+        """Give a child its answer, or have it try again; its next end settles this effect, not the earlier one."""
         now = self._clock()
+        how = {**above(parent), "effect": work.id}
 
         def decide(child: RunState) -> Sequence[Event]:
-            if child.ended or child.serves == work.id:
+            if child.serves == work.id:
                 return ()
-            taken = Reported("serves", {"effect": work.id}, now)
+            taken = Reported("again", how, now) if child.ended else Reported("serves", how, now)
             return taken, MessagePosted(work.message, now, by="model")
 
         try:
@@ -251,15 +253,18 @@ class Budgets:
     """What the runs of a tree have spent so far, as far as this process knows."""
 
     def __init__(self) -> None:
-        self._trees: dict[str, dict[str, tuple[Spent, list[str]]]] = {}
+        self._trees: dict[str, dict[str, tuple[Spent, dict[str, Spent]]]] = {}
 
     def note(self, state: RunState) -> None:
         """Take in how a run stands now."""
         if state.parent_id is None and not state.agent_calls:
             return  # nobody was ever given work, so nobody shares its budget
-        under_way = children_of(state)
-        if state.asked:
-            under_way += state.asked
+        under_way = dict.fromkeys(children_of(state), Spent())
+        under_way |= {
+            key: one.counted
+            for key, one in state.asked.items()
+            if key in under_way or not one.stopped
+        }
         if state.parent_id is None and not under_way:
             return  # nobody shares its budget
         tree = self._trees.setdefault(state.root_id or state.id, {})
@@ -270,6 +275,10 @@ class Budgets:
         if not state.ancestors:
             return ()
         tree = self._trees.get(state.root_id, {})
+        tree = {
+            state.id: (spent_by(state), {}),
+            **tree,
+        }  # one that goes on has spent something before
         own = _total(tree, state.id)
         return tuple(
             replace(one, spent=one.spent.at_least(_total(tree, one.run_id).less(own)))
@@ -283,9 +292,10 @@ class Budgets:
         self._trees.pop(root_id, None)
 
 
-def _total(tree: dict[str, tuple[Spent, list[str]]], run_id: str) -> Spent:
-    """What a run has spent, with its children: those that ended are in its own count."""
-    spent, under_way = tree.get(run_id, (Spent(), []))
-    for one in under_way:
-        spent = spent.plus(_total(tree, one))
+def _total(tree: dict[str, tuple[Spent, dict[str, Spent]]], run_id: str) -> Spent:
+    """What a run has spent, with its children: those that ended are in its own count, as others are in part."""
+    spent, under_way = tree.get(run_id, (Spent(), {}))
+    for one, counted in under_way.items():
+        if one in tree:
+            spent = spent.plus(_total(tree, one).less(counted))
     return spent

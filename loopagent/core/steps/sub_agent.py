@@ -47,7 +47,7 @@ class SubAgentCall(Wire):
     template_parameters: Params | None = None
     """Only parameters that the sub-agent declares."""
     resume_run_id: str | None = None
-    """Go on with a run of that agent which asked something."""
+    """Go on with a run of that agent that asked something or was stopped."""
 
 
 def _any_work(schema: dict[str, Any]) -> None:
