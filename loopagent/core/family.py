@@ -92,9 +92,11 @@ def _allowed(tx: Tx, limits: Sequence[Sequence[Any]]) -> bool:
     """What the runs above may spend, as it stands now; whether that is news."""
     pairs = zip(tx.state.ancestors, limits, strict=False)
     frames = tuple(one.allowed(bounds) for one, bounds in pairs)
-    news = frames != tx.state.ancestors
+    if frames == tx.state.ancestors:
+        return False
+    tx.state.ancestors_before = tx.state.ancestors_before or tx.state.ancestors
     tx.state.ancestors = frames
-    return news
+    return True
 
 
 def _above(tx: Tx, event: Reported) -> None:

@@ -256,6 +256,8 @@ class RunState:
     """Calls that succeeded, by action."""
     ancestors: tuple[Ancestor, ...] = ()
     """The runs above this one, root first."""
+    ancestors_before: tuple[Ancestor, ...] = ()
+    """The same before any of them was allowed more; empty where none was."""
     serves: str = ""
     """Id of the parent's effect that this run's end settles."""
     asks_parent: bool = False

@@ -35,6 +35,7 @@ def beginning(now: RunState, entries: Sequence[LogEntry]) -> RunState:
     """
     kept: dict[str, Any] = {name: getattr(now, name) for name in KEPT}
     talk = now.conversation if now.forked_from is None else now.forked_from.conversation
+    kept["ancestors"] = now.ancestors_before or now.ancestors
     return RunState(
         **kept,
         spec=with_raised(now.spec, now.unraised),

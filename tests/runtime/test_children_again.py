@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from loopagent import Agent, App, action, loop_state
+from loopagent.core.advance import advance
+from loopagent.core.state_bytes import dump_state
 from loopagent.models.scripted import ScriptedModel
 from loopagent.ports import ModelRequest
+from loopagent.runtime.fold import beginning
 from loopagent.runview import RunView
 
 
@@ -69,10 +72,17 @@ class Post:
 
 
 async def ended(app: App, run_id: str) -> RunView:
-    """The run at its end, which events and states see alike."""
+    """The run at its end, which events, states and logs of its tree see alike."""
     view = await app.wait(run_id, timeout_seconds=60)
     events = [one async for one in app.events(run_id, live=False)]
     assert loop_state(events).public() == view.public()["state"]
+    for row in await app.tree(run_id):
+        snapshot, log = await app.store.load(row.id), await app.store.log(row.id)
+        assert snapshot is not None
+        state = beginning(snapshot.state, log)
+        for entry in log:
+            state = advance(state, *entry.events).state
+        assert dump_state(state) == dump_state(snapshot.state)
     return view
 
 
