@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from loopagent.core.spec import Spec
 from loopagent.errors import RequestError
@@ -44,8 +44,16 @@ class AccessSettings(Spec):
     """How many it may make at once."""
     stream_check_seconds: float = Field(default=10.0, gt=0, le=300)
     """How long after a key or session ends the streams that it opened end, at the latest."""
+    hosts: tuple[str, ...] = ()
+    """Names of this server with a dot in them, like `agents.example.com`, under which it lets everybody in while there
+    is no key; others are refused then, because pages of other sites could stand behind them."""
     exclusive_claims: bool = False
     """Whether a request that somebody has claimed may be answered by that person alone; else others are only warned."""
+
+    @field_validator("hosts")
+    @classmethod
+    def _are_names(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(one.strip().lower().rstrip(".") for one in hosts)
 
 
 @dataclass(frozen=True, slots=True)

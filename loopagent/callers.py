@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from loopagent.access import OPERATOR, AccessSettings, Caller
 from loopagent.access_rules import Rule, rule_for
 from loopagent.errors import RequestError
+from loopagent.host_names import is_own_name
 from loopagent.keys import NO_ISSUERS
 
 
@@ -28,6 +29,7 @@ CALLER: Final = "loopagent.caller"
 SESSION: Final = "loopagent.session"
 """Where a request's scope holds the id of its session, if it has one."""
 MAX_BUCKETS: Final = 10_000
+MAX_SHOWN_CHARS: Final = 100
 
 
 @dataclass(slots=True)
@@ -72,9 +74,13 @@ class Access:
         return not self._closed
 
     async def caller(self, headers: Mapping[str, str]) -> tuple[Caller | None, str]:
-        """Who makes a request, and the id of the session by which that is known; None for nobody known."""
+        """Who makes a request, and the id of the session by which that is known; None for nobody known.
+
+        Where everybody is let in, nobody is under a name that may be another site's.
+        """
         if await self.open():
-            return OPERATOR, ""
+            own = is_own_name(headers.get("host", ""), self.settings.hosts)
+            return OPERATOR if own else None, ""
         given = headers.get("authorization")
         if given is not None:
             return await self._bearer(given), ""
@@ -83,6 +89,18 @@ class Access:
             return None, ""
         found = await self._app.keys.signed_in(session, self._token_id, self._issuers)
         return found, session if found else ""
+
+    async def unknown(self, headers: Mapping[str, str]) -> RequestError:
+        """What to tell somebody who is not known: `unauthorized` or `foreign_name` (401)."""
+        if not await self.open():
+            text = "Send an API key, or the server's token, as `Authorization: Bearer …`."
+            return RequestError("unauthorized", text, status=401)
+        text = (
+            "This server lets everybody in who calls it by an address or as localhost, not as"
+            f" {headers.get('host', '')[:MAX_SHOWN_CHARS]!r}: other sites could stand behind such a name. Make an API"
+            " key, or add the name to `hosts` in the table [access] of loopagent.toml."
+        )
+        return RequestError("foreign_name", text, status=401)
 
     async def _bearer(self, given: str) -> Caller | None:
         kind, _, text = given.partition(" ")

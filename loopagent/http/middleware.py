@@ -88,10 +88,9 @@ class Guard:
 
     async def _check(self, caller: Caller | None, scope: Scope) -> None:
         if caller is None:
-            text = "Send an API key, or the server's token, as `Authorization: Bearer …`."
-            raise RequestError("unauthorized", text, status=401)
-        if scope[SESSION] and scope["method"] not in SAFE:
-            check_origin(Request(scope))
+            raise await self._access.unknown(Headers(scope=scope))
+        if scope["method"] not in SAFE and _header(scope, b"authorization") is None:
+            check_origin(Request(scope))  # known by what a browser sends by itself
         seconds = self._access.waits(caller)
         if seconds:
             text = f"This key makes too many requests; wait {seconds} s."

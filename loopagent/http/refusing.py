@@ -37,7 +37,7 @@ def refusal(request: Request, error: LoopAgentError) -> Response:
     if pages is None or not wants_page(request):
         return problem_response(problem, headers)
     name, context = "error.html", dict[str, Any](problem=problem.model_dump())
-    if problem.status == UNAUTHORIZED:
+    if problem.code == "unauthorized":
         query = f"?{request.url.query}" if request.url.query else ""
         name, context = "signin.html", {"goes_to": f"{request.url.path}{query}", "error": ""}
     shown: Response = pages.page(request, name, context, status=problem.status, headers=headers)

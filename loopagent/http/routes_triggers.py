@@ -20,6 +20,7 @@ from loopagent.http.problems import responses
 from loopagent.http.routes_runs import Host, Key
 from loopagent.trigger_port import Delivery, DeliveryStatus
 from loopagent.triggers.incoming import Call
+from loopagent.web.posts import check_origin
 
 
 TriggerName = Annotated[str, Path(max_length=200, description="Name of a trigger.")]
@@ -68,14 +69,18 @@ async def call_trigger(
     spec = app.triggers.spec(name)
     headers = {key.lower(): value for key, value in request.headers.items()}
     if spec.webhook is not None and spec.webhook.auth.type == "server":
-        _check_caller(who, spec.tenant)
+        _check_caller(request, who, spec.tenant)
     most = spec.webhook.max_body_bytes if spec.webhook is not None else 0
     body = await _body(request, most)
     done = await app.triggers.deliver(name, Call(headers, dict(request.query_params), body))
     return _answered(done, response)
 
 
-def _check_caller(who: Caller, tenant: str) -> None:
+def _check_caller(request: Request, who: Caller, tenant: str) -> None:
+    if "authorization" not in request.headers:
+        check_origin(
+            request
+        )  # whom the browser's session stands for, or a server that lets everybody in
     if not (who.may("runs") and who.reaches(tenant)):
         text = "Send an API key of the trigger's tenant, or the server's token, as `Authorization: Bearer …`."
         raise RequestError("unauthorized", text, status=401)

@@ -78,7 +78,7 @@ def check_origin(request: Request) -> None:
     else:
         fine = origin is None or urlsplit(origin).netloc == request.headers.get("host")
     if not fine:
-        text = "This form was sent by a page of another site; open it here and send it again."
+        text = "This was sent by a page of another site; open it here and send it again."
         raise RequestError("cross_site", text, status=403)
 
 
