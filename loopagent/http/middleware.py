@@ -30,7 +30,7 @@ PROBES = ("/healthz", "/readyz")
 NOBODY = Caller("")
 """Who calls when nobody is known: may do nothing."""
 SAFE = ("GET", "HEAD", "OPTIONS")
-SECRET = ("/api/v1/keys", "/keys")
+SECRET = ("/api/v1/keys", "/keys", "/signin")
 """Where answers hold a secret, which no store may keep."""
 WEBHOOK = re.compile(r"/api/v1/triggers/[^/]+")
 
@@ -160,11 +160,13 @@ class Idempotency:
                 scope, receive, send
             )
             return
-        if scope["path"] in SECRET:
+        if scope["path"].strip() in SECRET:  # a line end in the address leads to the same route
             await self._app(scope, receive, send)
             return
         session = _header(scope, b"client-session") or ""
-        whose = [one for one in (scope[CALLER].key_id, session and fingerprint(session)) if one]
+        who: Caller = scope[CALLER]
+        tenant = who.key_id and who.tenant  # a person's may change from one sign-in to the next
+        whose = [one for one in (who.key_id, tenant, session and fingerprint(session)) if one]
         name = "\n".join([scope["path"], key, *whose])
         lock = self._locks.setdefault(name, asyncio.Lock())
         async with lock:
@@ -172,6 +174,8 @@ class Idempotency:
 
     async def _once(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         body = await _read(receive)
+        if body is None:  # whoever sent half of it is gone: half of a request is none
+            return
         query: bytes = scope.get("query_string", b"")
         fingerprint = hashlib.sha256(query + b"\n" + _without_boundary(scope, body)).hexdigest()
         kept = await self._host.store.recall(name)
@@ -236,13 +240,16 @@ def _without_boundary(scope: Scope, body: bytes) -> bytes:
     return body.replace(found[1].encode("latin-1"), b"") if is_form and found else body
 
 
-async def _read(receive: Receive) -> bytes:
-    body = b""
+async def _read(receive: Receive) -> bytes | None:
+    """The whole body; None when the connection ended before."""
+    body = bytearray()
     while True:
         message = await receive()
-        body += bytes(message.get("body", b""))
-        if message["type"] != "http.request" or not message.get("more_body"):
-            return body
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            return bytes(body)
 
 
 def _replaying(body: bytes, receive: Receive) -> Receive:

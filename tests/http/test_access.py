@@ -92,6 +92,57 @@ async def test_an_idempotency_key_is_its_caller_s_own() -> None:
         assert ids[0] == ids[1] != ids[2] == ids[3]
 
 
+async def test_a_session_is_kept_nowhere_whatever_the_sign_in_sends_along() -> None:
+    async with App(env={}) as app, calling(app) as client:
+        key, _ = await app.keys.create("desk")
+        headers = {**HERE, "idempotency-key": "same"}
+        held = set[str | None]()
+        for _ in range(2):
+            client.cookies.clear()
+            done = await client.post("/signin", data={"key": key}, headers=headers)
+            assert done.status_code == 303
+            held.add(done.cookies.get(COOKIE))
+        assert len(held) == 2
+        assert await app.store.recall("/signin\nsame") is None
+
+
+async def test_the_text_of_a_key_is_kept_nowhere_however_its_address_is_written() -> None:
+    async with App(env={}) as app, calling(app) as client:
+        made = await app.keys.create("operator", tenant=None, scopes=["admin"])
+        headers = {**bearer(made[0]), "idempotency-key": "same"}
+        sent = [
+            await client.post(f"/api/v1/keys{end}", json={"name": "k"}, headers=headers)
+            for end in ("", "%0A", "%0A")
+        ]
+        assert len({one.json()["key"] for one in sent}) == 3
+
+
+async def test_half_of_a_request_changes_nothing() -> None:
+    agent = Agent("a", model=Listening())
+    pieces = [b'{"agent": "a", "message": "Go."}']
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/v1/runs",
+        "query_string": b"",
+        "headers": [(b"idempotency-key", b"k"), (b"content-type", b"application/json")],
+    }
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        if pieces:
+            return {"type": "http.request", "body": pieces.pop(), "more_body": True}
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async with App(agents=[agent], env={}) as app:
+        await create_api(app, manage=False)(scope, receive, send)
+        assert sent == []
+        assert (await app.runs())[0] == []
+
+
 async def test_a_key_that_calls_too_often_has_to_wait() -> None:
     now = [1_000.0]
     slow = AccessSettings(requests_per_second=0.5, burst=2)
