@@ -7,7 +7,7 @@ import hashlib
 import re
 from weakref import WeakValueDictionary
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,6 +22,7 @@ from loopagent.http.problems import problem_of, problem_response
 from loopagent.http.refusing import TooOftenError, refusal
 from loopagent.ports import RememberedAnswer
 from loopagent.web.posts import check_origin
+from loopagent.web.shared import whole
 
 
 MAX_KEY_CHARS = 255
@@ -32,6 +33,8 @@ NOBODY = Caller("")
 SAFE = ("GET", "HEAD", "OPTIONS")
 SECRET = ("/api/v1/keys", "/keys", "/signin")
 """Where answers hold a secret, which no store may keep."""
+USUAL = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
+"""Headers of every answer that has no other ones: nobody is to keep it, or take it for something else."""
 WEBHOOK = re.compile(r"/api/v1/triggers/[^/]+")
 
 
@@ -54,12 +57,12 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        started = _Started(send)
         try:
             await self._let_in(scope)
         except (RequestError, StoreError) as error:
-            await refusal(Request(scope), error)(scope, receive, send)
+            await refusal(Request(scope), error)(scope, receive, started)
             return
-        started = _Started(send)
         try:
             await self._app(scope, self._limited(scope, receive), started)
         except _TooLargeError as error:  # found before anybody who answers errors
@@ -83,7 +86,9 @@ class Guard:
             if not is_open(method, path):
                 await self._check(caller, scope)
         length = headers.get("content-length", "0")
-        if length.isdigit() and int(length) > self._most(scope):
+        if (whole(length) or 0) > self._most(
+            scope
+        ):  # an absurd one is not believed: what comes is counted
             raise self._too_large(scope)
 
     async def _check(self, caller: Caller | None, scope: Scope) -> None:
@@ -124,7 +129,7 @@ class _TooLargeError(HTTPException):
 
 
 class _Started:
-    """Passes an answer on, and knows whether it has begun."""
+    """Passes an answer on, with the headers that all have, and knows whether it has begun."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -132,6 +137,10 @@ class _Started:
 
     async def __call__(self, message: Message) -> None:
         self.sent = True
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in USUAL.items():
+                headers.setdefault(name, value)
         await self._send(message)
 
 

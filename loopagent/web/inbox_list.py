@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from loopagent.inbox import FILTERS, reads_only
 from loopagent.web.cards import RISKS, Card, card_of
+from loopagent.web.shared import whole
 
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ async def listing(app: App, caller: Caller, asked: Mapping[str, str]) -> Listing
     chosen = {"also": fitting, "only": [one for one in fitting if one.row.id in snoozed]}
     shown = chosen.get(asked.get("snoozed", ""), awake)
     shown.sort(key=ORDERS[asked["sort"]])
-    first = int(asked["from"]) if asked.get("from", "").isdecimal() else 0
+    first = whole(asked.get("from")) or 0
     return Listing(
         cards=shown[first : first + PAGE_ROWS],
         total=len(shown),

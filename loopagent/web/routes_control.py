@@ -13,7 +13,7 @@ from loopagent.callers import check_run
 from loopagent.errors import RequestError
 from loopagent.web.posts import Fields, fields_of, one
 from loopagent.web.routes_runs import run_page
-from loopagent.web.shared import app_of, caller_of, pages_of
+from loopagent.web.shared import app_of, caller_of, pages_of, whole
 
 
 LIMITS: dict[str, Callable[[str], float]] = {
@@ -88,7 +88,7 @@ async def _fork(app: App, run_id: str, sent: Fields, by: str) -> str:
     turn, message = one(sent, "turn"), one(sent, "text")
     view = await app.fork(
         run_id,
-        turn=int(turn) if turn.isdecimal() else None,
+        turn=whole(turn),
         message=message if message.strip() else None,
         by=by,
     )

@@ -13,7 +13,7 @@ from loopagent.inbox import MAX_AT_ONCE, Seen, reads_only, tidied
 from loopagent.web.cards import card_of
 from loopagent.web.inbox_list import MOST_ROWS
 from loopagent.web.posts import Fields, fields_of, one
-from loopagent.web.shared import access_of, app_of, caller_of, pages_of
+from loopagent.web.shared import access_of, app_of, caller_of, pages_of, whole
 
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ async def keep(request: Request, request_id: str) -> Response:
         await _hold(inbox, caller, request_id, sent)
     elif do == "snooze":
         seconds = one(sent, "seconds")
-        later = app_of(request).now() + (int(seconds) if seconds.isdecimal() else 0)
+        later = app_of(request).now() + (whole(seconds) or 0)
         await inbox.snooze(caller.person, request_id, later)
     elif do == "wake":
         await inbox.wake(caller.person, request_id)
@@ -104,6 +104,7 @@ def _seen(item: str) -> Seen:
         RequestError: `bad_form` (400).
     """
     request_id, *shown = item.rsplit("|", 2)
-    if len(shown) != 2 or not shown[0].isdecimal():  # noqa: PLR2004 - revision and hash
+    revision = whole(shown[0]) if len(shown) == 2 else None  # noqa: PLR2004 - revision and hash
+    if revision is None:
         raise RequestError("bad_form", "Open the list anew.", status=400)
-    return Seen(request_id, int(shown[0]), shown[1])
+    return Seen(request_id, revision, shown[1])

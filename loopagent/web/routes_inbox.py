@@ -27,7 +27,7 @@ from loopagent.web.inbox_list import (
 from loopagent.web.markdown import render as markdown
 from loopagent.web.posts import Fields, fields_of, one
 from loopagent.web.questions import values_of
-from loopagent.web.shared import access_of, app_of, caller_of, pages_of
+from loopagent.web.shared import access_of, app_of, caller_of, pages_of, whole
 
 
 UNITS = {
@@ -162,7 +162,7 @@ def _answer(row: RequestRow, sent: Fields) -> dict[str, Any]:
         RequestError: `bad_form` (400), `no_feedback` or `bad_json` (422).
     """
     decision, revision = one(sent, "decision"), one(sent, "revision")
-    if not decision:
+    if not decision or (revision and whole(revision) is None):
         raise RequestError("bad_form", "Choose one of the buttons.", status=400)
     tries_again = row.body.get("kind") != "limit" and not card_of(row).foreign
     if decision == "reject" and tries_again and not one(sent, "feedback").strip():
@@ -174,7 +174,7 @@ def _answer(row: RequestRow, sent: Fields) -> dict[str, Any]:
         "feedback": one(sent, "feedback"),
         "values": values_of(form, sent) if form and decision == "answer" else None,
         "edited": _edited(row, sent) if decision == "approve" else None,
-        "revision": int(revision) if revision.isdigit() else None,
+        "revision": whole(revision),
         "content_hash": one(sent, "contentHash") or None,
         "remember": one(sent, "remember") if decision == "approve" else "",
     }

@@ -13,7 +13,7 @@ from loopagent.library_port import Built, Version
 from loopagent.web.editor_view import remarks_of
 from loopagent.web.posts import Fields, fields_of, one
 from loopagent.web.routes_actions import editor_of
-from loopagent.web.shared import app_of, caller_of, pages_of, tenant_of
+from loopagent.web.shared import app_of, caller_of, pages_of, tenant_of, whole
 
 
 DRAFT = "draft"
@@ -111,12 +111,12 @@ def _texts(row: Built, versions: list[Version]) -> dict[str, str]:
 async def publish_again(request: Request, name: str) -> Response:
     """Make an older version the one that new runs get."""
     sent = await fields_of(request)
-    number = one(sent, "number")
+    number = whole(one(sent, "number"))
     try:
-        if not number.isdecimal():
+        if number is None:
             raise RequestError("bad_form", "Choose one of the versions.", status=400)  # noqa: TRY301
         await app_of(request).library.rollback(
-            tenant_of(request), name, int(number), by=caller_of(request).by
+            tenant_of(request), name, number, by=caller_of(request).by
         )
     except RequestError as error:
         return await _versions_page(request, name, error)

@@ -117,6 +117,15 @@ async def test_the_text_of_a_key_is_kept_nowhere_however_its_address_is_written(
         assert len({one.json()["key"] for one in sent}) == 3
 
 
+async def test_no_answer_is_kept_by_a_browser_or_taken_for_something_else() -> None:
+    async with App(env={}) as app, calling(app) as client:
+        await app.keys.create("desk")
+        for path in ("/healthz", "/api/v1/runs", "/signin", "/static/none"):
+            headers = (await client.get(path)).headers
+            assert headers.get_list("x-content-type-options") == ["nosniff"]
+            assert headers.get_list("cache-control") == ["no-store"]
+
+
 async def test_half_of_a_request_changes_nothing() -> None:
     agent = Agent("a", model=Listening())
     pieces = [b'{"agent": "a", "message": "Go."}']
