@@ -26,7 +26,7 @@ from loopagent.core.loop_view import UNATTENDED
 from loopagent.core.schema_check import schema_problems
 from loopagent.core.text import clean_text
 from loopagent.errors import RequestError
-from loopagent.intake import field_errors
+from loopagent.intake import field_errors, invalid_limits, limit_errors
 from loopagent.intake import message as checked_message
 from loopagent.ports import Commit
 from loopagent.reading import Reading
@@ -269,11 +269,11 @@ def higher_limits(state: RunState, wanted: Mapping[str, Any]) -> dict[str, Any]:
         raise RequestError("run_ended", text, status=409)
     fields = _fields(state.spec, wanted)
     if not fields:
-        raise _invalid([{"pointer": "", "detail": f"one of {', '.join(RAISABLE)} is needed"}])
+        raise invalid_limits([{"pointer": "", "detail": f"one of {', '.join(RAISABLE)} is needed"}])
     before = {name: getattr(state.spec.limits, name) for name in fields}
     lower = [name for name, value in fields.items() if _lower(value, before[name])]
     if lower:
-        raise _invalid(
+        raise invalid_limits(
             [
                 {
                     "pointer": f"/{wire}",
@@ -288,7 +288,7 @@ def higher_limits(state: RunState, wanted: Mapping[str, Any]) -> dict[str, Any]:
     still = reached(raised, turn=True) if state.ended else None
     if still is not None:
         text = f"{still.value:g} is used already, of {still.maximum:g}: more is needed to go on"
-        raise _invalid([{"pointer": f"/{still.limit}", "detail": text}])
+        raise invalid_limits([{"pointer": f"/{still.limit}", "detail": text}])
     return {name: value for name, value in fields.items() if value != before[name]}
 
 
@@ -311,15 +311,13 @@ def _fields(spec: AgentSpec, wanted: Mapping[str, Any]) -> dict[str, Any]:
     unknown = sorted(fields.keys() - set(RAISABLE.values()))
     if unknown:
         known = ", ".join(RAISABLE)
-        raise _invalid(
+        raise invalid_limits(
             [{"pointer": f"/{one}", "detail": f"must be one of {known}"} for one in unknown]
         )
     try:
         checked = spec.limits.model_validate({**spec.limits.model_dump(), **fields})
     except ValidationError as error:
-        raise _invalid(
-            [{"pointer": f"/{one['loc'][0]}", "detail": one["msg"]} for one in error.errors()]
-        ) from error
+        raise invalid_limits(limit_errors(error)) from error
     return {name: getattr(checked, name) for name in fields}
 
 
@@ -340,8 +338,3 @@ def _payload(spec: AgentSpec, given: Any) -> Any:
         text = "The payload does not fit the agent's schema."
         raise RequestError("invalid_payload", text, errors=field_errors(problems))
     return payload
-
-
-def _invalid(errors: list[dict[str, str]]) -> RequestError:
-    listed = "; ".join(f"{one['pointer']}: {one['detail']}" for one in errors)
-    return RequestError("invalid_limits", f"The limits are not valid: {listed}.", errors=errors)

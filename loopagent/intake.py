@@ -9,6 +9,9 @@ from typing import Any, Final, Literal, cast, get_args
 
 from pydantic.alias_generators import to_camel
 
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+
 from loopagent.access import OPERATOR, Caller
 from loopagent.agent import Agent
 from loopagent.core.agent_spec import AgentSpec
@@ -115,9 +118,26 @@ def with_limits(spec: AgentSpec, limits: dict[str, Any] | None) -> AgentSpec:
         return spec
     try:
         merged = spec.limits.model_validate({**spec.limits.model_dump(by_alias=True), **limits})
-    except ValueError as error:
-        raise RequestError("invalid_limits", f"The limits are not valid: {error}") from error
+    except ValidationError as error:
+        raise invalid_limits(limit_errors(error)) from error
     return spec.model_copy(update={"limits": merged})
+
+
+def limit_errors(error: ValidationError) -> list[dict[str, str]]:
+    """What is wrong with limits, under the names that callers give them."""
+    return [
+        {
+            "pointer": "/" + "/".join(to_camel(str(part)) for part in one["loc"]),
+            "detail": one["msg"],
+        }
+        for one in error.errors()
+    ]
+
+
+def invalid_limits(errors: list[dict[str, str]]) -> RequestError:
+    """The refusal of limits."""
+    listed = "; ".join(f"{one['pointer']}: {one['detail']}" for one in errors)
+    return RequestError("invalid_limits", f"The limits are not valid: {listed}.", errors=errors)
 
 
 def with_plan_mode(spec: AgentSpec, wanted: bool | None) -> AgentSpec:

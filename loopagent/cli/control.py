@@ -150,6 +150,8 @@ def fork_run(
             out.print(
                 f"{view.id} is a copy of {run_id}, from before its turn {view.state.forked_from.turn}"
             )
+        if not follow and as_json:
+            print_json(view.public())
         if not follow:
             return 0
         return await go_on(app, view, as_json=as_json, after=0)

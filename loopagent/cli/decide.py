@@ -14,7 +14,7 @@ from rich.text import Text
 from loopagent.app import App
 from loopagent.cli.manage import with_app
 from loopagent.cli.opening import AsJson, Database, ProjectDir
-from loopagent.cli.output import out, print_json, short, table
+from loopagent.cli.output import out, print_json, short, table, wire
 from loopagent.cli.session import (
     drive,
     json_or_text,
@@ -45,6 +45,7 @@ Digest = Annotated[
 ]
 
 
+RequestStatus = Literal["open", "resolved", "cancelled", "expired", "all"]
 Remembered = Annotated[
     Literal["run", "session"] | None,
     typer.Option(
@@ -65,18 +66,14 @@ def list_requests(
     project: ProjectDir = Path(),
     db: Database = None,
     as_json: AsJson = False,
-    status: Annotated[
-        str, typer.Option(help="open, resolved, cancelled, expired or all.")
-    ] = "open",
+    status: Annotated[RequestStatus, typer.Option(help="Only requests that stand so.")] = "open",
 ) -> None:
     """List requests, oldest first."""
 
     async def work(app: App) -> int:
         rows, _ = await app.requests(status=None if status == "all" else status, limit=200)
         if as_json:
-            print_json(
-                [{name: getattr(one, name) for name in one.__dataclass_fields__} for one in rows]
-            )
+            print_json([wire(one) for one in rows])
             return 0
         shown = [
             (one.id, _who(one), one.status, one.body["kind"], short(one.body["title"], 60))
@@ -108,7 +105,7 @@ def show_request(
             message = f"there is no request {request_id!r}"
             raise ConfigError(message)
         if as_json:
-            print_json({name: getattr(found, name) for name in found.__dataclass_fields__})
+            print_json(wire(found))
             return 0
         show_card(found.body)
         show_preview(await preview_of(app, found))

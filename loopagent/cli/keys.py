@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ from loopagent.access import SCOPES
 from loopagent.app import App
 from loopagent.cli.manage import ago, with_app
 from loopagent.cli.opening import AsJson, Database, ProjectDir
-from loopagent.cli.output import err, out, print_json, table
+from loopagent.cli.output import err, out, print_json, table, wire
 from loopagent.errors import ConfigError
 from loopagent.key_port import KeyRow, SessionRow
 from loopagent.keys import shown_id
@@ -170,8 +169,7 @@ def _tenant(tenant: str | None) -> str:
 
 def public(row: KeyRow) -> dict[str, Any]:
     """A key as JSON, without its hash."""
-    found = {one.name: getattr(row, one.name) for one in fields(row) if one.name != "hash"}
-    return {**found, "scopes": list(row.scopes)}
+    return {name: value for name, value in wire(row).items() if name != "hash"}
 
 
 def _whose(row: KeyRow) -> str:

@@ -6,14 +6,15 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from loopagent.app import App
 from loopagent.cli.opening import AsJson, Database, ProjectDir, open_app
-from loopagent.cli.output import out, print_json, short, show_event, table
-from loopagent.cli.session import run_async
+from loopagent.cli.output import out, print_json, short, show_event, table, wire
+from loopagent.cli.progress import Bars
+from loopagent.cli.session import last_event, run_async
 from loopagent.core.lineage import ARROW
 from loopagent.errors import ConfigError
 from loopagent.explain import explain
@@ -29,6 +30,7 @@ runs = typer.Typer(
     no_args_is_help=True,
 )
 RunId = Annotated[str, typer.Argument(help="Id of the run.")]
+RunStatus = Literal["running", "completed", "failed", "cancelled"]
 Work = Callable[[App], Awaitable[int]]
 
 
@@ -56,9 +58,7 @@ def list_runs(
     db: Database = None,
     as_json: AsJson = False,
     agent: Annotated[str | None, typer.Option(help="Only runs of this agent.")] = None,
-    status: Annotated[
-        str | None, typer.Option(help="running, completed, failed or cancelled.")
-    ] = None,
+    status: Annotated[RunStatus | None, typer.Option(help="Only runs that stand so.")] = None,
     children: Annotated[
         bool, typer.Option("--children", help="Runs of sub-agents as well.")
     ] = False,
@@ -69,9 +69,7 @@ def list_runs(
     async def work(app: App) -> int:
         rows, _ = await app.runs(agent=agent, status=status, children=children, limit=limit)
         if as_json:
-            print_json(
-                [{name: getattr(one, name) for name in one.__dataclass_fields__} for one in rows]
-            )
+            print_json([wire(one) for one in rows])
             return 0
         shown = [
             (
@@ -116,12 +114,20 @@ def show_events(
     db: Database = None,
     as_json: AsJson = False,
     after: Annotated[int, typer.Option(min=0, help="Only events with a larger number.")] = 0,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what happens, until the run ends.")
+    ] = False,
 ) -> None:
     """Print what happened in a run, in order."""
 
     async def work(app: App) -> int:
-        async for event in app.events(run_id, after=after, live=False):
-            (print_json if as_json else show_event)(event)
+        show = print_json if as_json else show_event
+        if not follow and after >= await last_event(app, run_id):
+            return 0
+        with Bars(on=follow and not as_json) as bars:
+            async for event in app.events(run_id, after=after, live=follow):
+                bars.add(event)
+                show(event)
         return 0
 
     with_app(project, db, work)

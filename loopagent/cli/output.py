@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
+from pydantic.alias_generators import to_camel
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -32,6 +34,11 @@ def print_json(value: Any) -> None:
     indent = 2 if sys.stdout.isatty() else None
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
     sys.stdout.flush()
+
+
+def wire(row: Any) -> dict[str, Any]:
+    """A row of a store under the names that JSON has everywhere, here as over HTTP."""
+    return {to_camel(one.name): getattr(row, one.name) for one in fields(row)}
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

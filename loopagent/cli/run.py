@@ -68,6 +68,8 @@ def run(
     attach: Attach = None,
 ) -> None:
     """Run an agent to its end, or to its first question when nobody is at the terminal."""
+    if as_json and as_events:
+        raise ConfigError("Give --json or --events, not both.")
     loaded = load_project(project)
     output: Output = "json" if as_json else "events" if as_events else "timeline"
     start = _payload(payload, set_ or [])

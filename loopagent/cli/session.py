@@ -18,6 +18,7 @@ from rich.text import Text
 
 from loopagent.app import App
 from loopagent.cli.output import err, out, print_json, show_event, visible
+from loopagent.cli.progress import Bars
 from loopagent.cli.who import KEY_VARIABLE, show_preview, show_terms, who_here
 from loopagent.clients import ToolAnswer
 from loopagent.core.lineage import ARROW
@@ -25,9 +26,11 @@ from loopagent.errors import ConfigError, RequestError
 from loopagent.ports import RequestRow
 from loopagent.request_view import preview_of, shown_params
 from loopagent.runview import RunView
+from loopagent.stores.memory import MemoryStore
 
 
 Json = dict[str, Any]
+UNKEPT = "the run is not kept: name a file with --db to answer it later"
 Output = Literal["timeline", "json", "events"]
 EXIT = {"completed": 0, "failed": 1, "cancelled": 4}
 EXIT_WAITING = 3
@@ -72,7 +75,7 @@ async def drive(
     if output == "json":
         print_json(view.public())
     elif output == "timeline":
-        _summary(view)
+        _summary(view, kept=not isinstance(app.store, MemoryStore))
     return exit_code(view)
 
 
@@ -98,11 +101,13 @@ async def _follow(
 
 async def _watch(app: App, run_id: str, output: Output, after: int) -> int:
     """Show what happens until the run waits or ends; returns the number of the last event shown."""
-    async for event in app.events(run_id, after=after):
-        after = event.get("seq", after)
-        _print(event, output)
-        if event["type"] == "run.state" and event["data"]["state"] in WAITING:
-            break
+    with Bars(on=output == "timeline") as bars:
+        async for event in app.events(run_id, after=after):
+            after = event.get("seq", after)
+            bars.add(event)
+            _print(event, output)
+            if event["type"] == "run.state" and event["data"]["state"] in WAITING:
+                break
     return after
 
 
@@ -118,7 +123,7 @@ def _print(event: Json, output: Output) -> None:
         show_event(event)
 
 
-def _summary(view: RunView) -> None:
+def _summary(view: RunView, *, kept: bool) -> None:
     public = view.public()
     usage = public["usage"]
     out.print()
@@ -132,7 +137,8 @@ def _summary(view: RunView) -> None:
     print_json(public["payload"])
     for one in public["requests"]:
         how = "--result JSON" if one["kind"] == "client_tool" else "…"
-        out.print(f"waits for: {one['title']} (loopagent requests answer {one['requestId']} {how})")
+        later = f"loopagent requests answer {one['requestId']} {how}"
+        out.print(f"waits for: {one['title']} ({later if kept else UNKEPT})", markup=False)
 
 
 @asynccontextmanager

@@ -59,7 +59,7 @@ def test_a_run_waits_for_a_person_and_is_answered_later(tmp_path: Path) -> None:
     assert waiting.returncode == 3
     run_id = json.loads(waiting.stdout)["id"]
     request = json.loads(loopagent("requests", "list", *where, "--json").stdout)[0]
-    assert request["run_id"] == run_id
+    assert request["runId"] == run_id
     refused = loopagent(
         "requests", "answer", request["id"], *where, "--approve", "--edited", '{"to": 5}'
     )

@@ -41,7 +41,7 @@ def test_keys_from_first_to_last(tmp_path: Path) -> None:
         assert secret.encode() not in (tmp_path / "runs.db").read_bytes()
     run(tmp_path, "revoke", made["id"])
     (kept,) = json.loads(run(tmp_path, "list", "--json", "--tenant", "acme"))
-    assert kept["revoked_at"] is not None
+    assert kept["revokedAt"] is not None
 
 
 @pytest.mark.parametrize(
