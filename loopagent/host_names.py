@@ -32,10 +32,8 @@ def is_own_name(host: str, named: Iterable[str] = ()) -> bool:
     except ValueError:
         return False
     return (
-        bool(name)
-        and ("." not in name or name.endswith(OWN_SUFFIXES) or name in named)
-        or _is_address(name)
-    )
+        bool(name) and ("." not in name or name.endswith(OWN_SUFFIXES) or name in named)
+    ) or _is_address(name)
 
 
 def _is_address(name: str) -> bool:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from secrets import token_hex
 from typing import Any, Final, Literal, cast, get_args
 
-from pydantic.alias_generators import to_camel
-
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+from collections.abc import Awaitable, Callable
 from weakref import WeakValueDictionary
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -35,6 +36,9 @@ SECRET = ("/api/v1/keys", "/keys", "/signin")
 """Where answers hold a secret, which no store may keep."""
 USUAL = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 """Headers of every answer that has no other ones: nobody is to keep it, or take it for something else."""
+STREAM = "/api/v1/runs/stream"
+BEGUN = "loopagent.begun"
+"""In the scope of a request for a stream: the run that the very same request began before."""
 WEBHOOK = re.compile(r"/api/v1/triggers/[^/]+")
 
 
@@ -148,8 +152,8 @@ class Idempotency:
     """Honours `Idempotency-Key` on every POST: the same key and body get the first answer again.
 
     Answers are kept in the store, so this holds across restarts. A key that comes with another body is refused.
-    Streams are not kept: their routes look the run up themselves. Nor are calls of webhooks: events have ids. Nor is an
-    answer that holds a secret.
+    Of a stream the run is kept that it began: asked again, it is the stream of that run. Calls of webhooks are not
+    kept: events have ids. Nor is an answer that holds a secret.
     """
 
     def __init__(self, app: ASGIApp, *, host: App) -> None:
@@ -178,6 +182,9 @@ class Idempotency:
         whose = [one for one in (who.key_id, tenant, session and fingerprint(session)) if one]
         name = "\n".join([scope["path"], key, *whose])
         lock = self._locks.setdefault(name, asyncio.Lock())
+        if scope["path"] == STREAM:
+            await self._stream(name, lock, scope, receive, send)
+            return
         async with lock:
             await self._once(name, scope, receive, send)
 
@@ -185,8 +192,7 @@ class Idempotency:
         body = await _read(receive)
         if body is None:  # whoever sent half of it is gone: half of a request is none
             return
-        query: bytes = scope.get("query_string", b"")
-        fingerprint = hashlib.sha256(query + b"\n" + _without_boundary(scope, body)).hexdigest()
+        fingerprint = _fingerprint(scope, body)
         kept = await self._host.store.recall(name)
         if kept is not None:
             await self._replay(kept, fingerprint, scope, receive, send)
@@ -202,19 +208,80 @@ class Idempotency:
         self, kept: RememberedAnswer, fingerprint: str, scope: Scope, receive: Receive, send: Send
     ) -> None:
         if kept.fingerprint != fingerprint:
-            text = "This Idempotency-Key was used with another request; take a new key."
-            error = RequestError("idempotency_key_reused", text, status=422)
-            await problem_response(problem_of(error))(scope, receive, send)
+            await _reused(scope, receive, send)
             return
         headers = [(name.encode(), value.encode()) for name, value in kept.headers.items()]
         headers.append((b"idempotency-replayed", b"true"))
         await send({"type": "http.response.start", "status": kept.status, "headers": headers})
         await send({"type": "http.response.body", "body": kept.body.encode()})
 
+    async def _stream(
+        self, name: str, lock: asyncio.Lock, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Pass the beginning of a stream on once, and tell its route of the run when it is asked again.
+
+        Who asks again need not wait for the first stream to end, only for its run to be there.
+        """
+        body = await _read(receive)
+        if body is None:
+            return
+        fingerprint = _fingerprint(scope, body)
+
+        async def begun(run: str) -> None:
+            answer = RememberedAnswer(fingerprint, 200, run, {})
+            await self._host.store.remember(name, answer, at=self._host.now())
+
+        opening = _Opening(send, lock, begun)
+        await lock.acquire()
+        try:
+            kept = await self._host.store.recall(name)
+            if kept is not None and kept.fingerprint != fingerprint:
+                await _reused(scope, receive, opening)
+                return
+            again = {} if kept is None else {BEGUN: kept.body}
+            await self._app({**scope, **again}, _replaying(body, receive), opening)
+        finally:
+            opening.release()
+
+
+class _Opening:
+    """Passes a stream on; says which run it is of, and lets others in, as soon as it begins."""
+
+    def __init__(
+        self, send: Send, lock: asyncio.Lock, begun: Callable[[str], Awaitable[None]]
+    ) -> None:
+        self._send = send
+        self._lock: asyncio.Lock | None = lock
+        self._begun = begun
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            place = Headers(raw=message["headers"]).get("location")
+            if place is not None:
+                await self._begun(place.rsplit("/", 1)[-1])
+            self.release()
+        await self._send(message)
+
+    def release(self) -> None:
+        """Let others in."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
+
+
+def _fingerprint(scope: Scope, body: bytes) -> str:
+    query: bytes = scope.get("query_string", b"")
+    return hashlib.sha256(query + b"\n" + _without_boundary(scope, body)).hexdigest()
+
+
+async def _reused(scope: Scope, receive: Receive, send: Send) -> None:
+    text = "This Idempotency-Key was used with another request; take a new key."
+    error = RequestError("idempotency_key_reused", text, status=422)
+    await problem_response(problem_of(error))(scope, receive, send)
+
 
 def _is_kept(scope: Scope) -> bool:
-    path: str = scope["path"]
-    return scope["method"] == "POST" and not path.endswith("/stream") and not _has_own_access(scope)
+    return scope["method"] == "POST" and not _has_own_access(scope)
 
 
 def _has_own_access(scope: Scope) -> bool:

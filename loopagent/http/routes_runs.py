@@ -14,6 +14,7 @@ from loopagent.attachments import Attachment
 from loopagent.clients import fingerprint
 from loopagent.core.loop_view import LoopState
 from loopagent.http.access import Who
+from loopagent.http.middleware import BEGUN
 from loopagent.http.models import (
     CancelRun,
     NewMessage,
@@ -108,11 +109,24 @@ async def create_run(
     },
 )
 async def create_and_stream(
-    app: Host, who: Who, request: Request, body: NewRun, *, still: Follows, session: Session = ""
+    app: Host,
+    who: Who,
+    request: Request,
+    body: NewRun,
+    *,
+    still: Follows,
+    key: Key = None,
+    session: Session = "",
 ) -> StreamingResponse:
-    """Start a run and follow it; files as for `POST /runs`."""
-    view = await _start(app, who, body, session, uploaded(request))
-    headers = {**HEADERS, "Location": f"/api/v1/runs/{view.id}"}
+    """Start a run and follow it, from its beginning also when asked again; files as for `POST /runs`."""
+    del key  # looked at before the route
+    begun: str | None = request.scope.get(BEGUN)
+    if begun is None:
+        view = await _start(app, who, body, session, uploaded(request))
+    else:
+        view = await app.get(begun)
+    again = {} if begun is None else {"Idempotency-Replayed": "true"}
+    headers = {**HEADERS, "Location": f"/api/v1/runs/{view.id}", **again}
     return StreamingResponse(
         stream(app, view.id, 0, still), media_type="text/event-stream", headers=headers
     )

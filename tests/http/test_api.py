@@ -217,6 +217,24 @@ def test_the_same_key_gets_the_same_answer(client: httpx2.Client) -> None:
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
 
 
+def test_the_same_key_gets_the_stream_of_the_same_run(client: httpx2.Client) -> None:
+    body, key = {"agent": "sleeper", "message": "Once."}, {"Idempotency-Key": "s1"}
+    with client.stream("POST", "/runs/stream", json=body, headers=key) as first:
+        place = first.headers["location"]
+        with client.stream("POST", "/runs/stream", json=body, headers=key) as again:
+            assert again.headers["location"] == place
+            assert again.headers["idempotency-replayed"] == "true"
+            assert next(again.iter_lines()) == "id: 1"
+    other = client.post("/runs/stream", json={**body, "message": "Twice."}, headers=key)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+    run = place.rsplit("/", 1)[-1]
+    client.post(f"/runs/{run}/cancel")
+    assert client.get(f"/runs/{run}", params={"wait": 60}).json()["status"] == "cancelled"
+    assert client.delete(f"/runs/{run}").status_code == 204
+    gone = client.post("/runs/stream", json=body, headers=key)
+    assert (gone.status_code, gone.json()["code"]) == (404, "unknown_run")
+
+
 BAD: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/runs", {"agent": "nobody", "message": "x"}, 404, "unknown_agent"),
     ("POST", "/runs", {"agent": "looker"}, 422, "invalid_request"),
