@@ -36,7 +36,11 @@ COMMANDS: Final = {
         "scenarios:run_scenarios",
         "Run agents against scripted replies, and actions against a stand-in; compare what comes of it.",
     ),
-    "runs": ("approvals:runs", "Runs: look at them, pause, resume, fork, cancel, delete, prune."),
+    "runs": ("replay:runs", "Runs: look at them, pause, resume, fork, cancel, delete, prune."),
+    "replay": (
+        "replay:replay_log",
+        "Go through the log of a run again, performing nothing, and tell where this version leads elsewhere.",
+    ),
     "requests": (
         "audit:requests",
         "Requests to people: list, show, approve, edit, reject, answer, audit.",

@@ -68,10 +68,8 @@ def run(
     attach: Attach = None,
 ) -> None:
     """Run an agent to its end, or to its first question when nobody is at the terminal."""
-    if as_json and as_events:
-        raise ConfigError("Give --json or --events, not both.")
     loaded = load_project(project)
-    output: Output = "json" if as_json else "events" if as_events else "timeline"
+    output = _output(as_json=as_json, as_events=as_events)
     start = _payload(payload, set_ or [])
     task = sys.stdin.read() if message == "-" else message
     limits = None if max_seconds is None else {"maxSeconds": max_seconds}
@@ -87,6 +85,12 @@ def run(
             )
 
     run_async(work())
+
+
+def _output(*, as_json: bool, as_events: bool) -> Output:
+    if as_json and as_events:
+        raise ConfigError("Give --json or --events, not both.")
+    return "json" if as_json else "events" if as_events else "timeline"
 
 
 def _attached(project: Project, agent: str, files: list[Path]) -> list[Attachment]:

@@ -108,7 +108,7 @@ def check_reply(
     ] = False,
 ) -> None:
     """Say what becomes of a model's text, as JSON."""
-    text = _read(file)
+    text = read_text(file)
     if not jsonl:
         print_json(check_text(text))
         return
@@ -130,7 +130,8 @@ def _checked(line: str, number: int) -> dict[str, Any]:
     return {"id": row.get("id"), **check_text(str(raw), str(row.get("finishReason") or "stop"))}
 
 
-def _read(file: str) -> str:
+def read_text(file: str) -> str:
+    """A file as text, or standard input for `-`."""
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
