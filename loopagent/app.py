@@ -18,7 +18,7 @@ from loopagent.core.events import CancelRequested, Delivery, Event, MessagePoste
 from loopagent.core.origin import Origin
 from loopagent.core.plan_state import Mode
 from loopagent.core.state import RunState
-from loopagent.core.text import clean_text
+from loopagent.core.text import clean_json, clean_text
 from loopagent.errors import RequestError
 from loopagent.hooks import with_hooks
 from loopagent.hosting import Hosting
@@ -138,8 +138,9 @@ class App(Hosting):
         state = new_run(spec, answers, data, whose, origin)
         task, given = checked_message(message, spec), checked_attachments(attachments, spec.limits)
         begin = self.conversations.begin
+        about = clean_json(metadata)
         with self.telemetry.starting(state):
-            await begin(state, task, by=by, metadata=metadata, on_busy=on_busy, given=given)
+            await begin(state, task, by=by, metadata=about, on_busy=on_busy, given=given)
         return await self.get(state.id)
 
     async def answer(

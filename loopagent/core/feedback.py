@@ -47,6 +47,15 @@ def truncation_feedback() -> str:
 def _line(problem: Problem) -> str:
     came = ""
     if problem.got and problem.got not in problem.message:
-        came = f", got {json.dumps(problem.got, ensure_ascii=False)}"
+        came = f", got {_quoted(problem.got)}"
     line = " ".join(f"{problem.path or 'reply'}: {problem.message}{came}".split())
     return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…"
+
+
+def _quoted(got: str) -> str:
+    """What came, as JSON; what is JSON already is not quoted again, so that null and "null" stay apart."""
+    try:
+        json.loads(got)
+    except (ValueError, RecursionError):
+        return json.dumps(got, ensure_ascii=False)
+    return got

@@ -122,6 +122,11 @@ class Folder(ValueFolder):
             return None
         if (fields := as_object(step)) is not None:
             return fields
+        if isinstance(step, str) and step.lstrip().startswith(("{", "[")):
+            self.wrong(
+                "nextStep", "expected an object with a type; the text is not valid JSON", step
+            )
+            return None
         if isinstance(step, str) and step.strip():
             self.warn("nextStep", "text read as its type")
             return {"type": step}

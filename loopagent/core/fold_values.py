@@ -45,6 +45,8 @@ LATER: Final = frozenset(
 """Folded keys of later protocol versions: reported, not acted on."""
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _BOOLEANS: Final = {"true": True, "false": False}
+_NOTHING: Final = {"": "blank text", "null": "text null", "[]": "text []"}
+"""Texts that say where an object should be that there is nothing, and how a warning calls them."""
 
 
 class TooManyError(Exception):
@@ -234,9 +236,12 @@ class ValueFolder:
         return number
 
     def free(self, _kind: Free, value: Any, path: str) -> Any:
-        """Read a text that holds an object; a blank one is the empty object."""
-        if isinstance(value, str) and not value.strip():
-            self.warn(path, "blank text read as an empty object")
+        """Read a text that holds an object; every way to write that there is nothing is the empty object."""
+        text = value.strip() if isinstance(value, str) else None
+        if value == [] or text in _NOTHING:
+            self.warn(
+                path, f"{'empty list' if text is None else _NOTHING[text]} read as an empty object"
+            )
             return {}
         return self.decoded(value, dict, path)
 

@@ -370,13 +370,14 @@ def test_data_is_never_touched(given: Json) -> None:
     assert fold(given) == (given, [], [])
 
 
-def test_an_action_that_takes_nothing_may_be_asked_in_four_ways() -> None:
-    calls: list[Json] = [{"name": "list_sites", "params": one} for one in ("", None, "{}")]
+def test_an_action_that_takes_nothing_may_be_asked_in_many_ways() -> None:
+    ways: list[Any] = ["", None, "{}", "null", [], " [] "]
+    calls: list[Json] = [{"name": "list_sites", "params": one} for one in ways]
     calls.append({"name": "list_sites"})
     reading = read_reply(json.dumps(step(type="Actions", actions=calls)))
     assert reading.response is not None
     asked = reading.response.model_dump(by_alias=True)["nextStep"]["actions"]
-    assert [call["params"] for call in asked] == [{}, {}, {}, {}]
+    assert [call["params"] for call in asked] == [{}] * len(calls)
 
 
 WRONG: list[tuple[str, Any, list[str]]] = [
@@ -395,6 +396,7 @@ WRONG: list[tuple[str, Any, list[str]]] = [
         {"message": "m", "nextStep": [{"type": "Chat"}, {"type": "Retry"}]},
         ["nextStep"],
     ),
+    ("a step as text that is no JSON", {"message": "m", "nextStep": '{"type":"Ch'}, ["nextStep"]),
     ("a number as type", step(type=5, actions=[{"name": "a"}]), ["nextStep.type"]),
     ("an unknown type", step(type="Tasks", tasks={}), ["nextStep.type"]),
     (

@@ -179,6 +179,7 @@ def test_feedback_names_every_problem() -> None:
     assert "one raw JSON object" in said
     assert refusal_feedback([Problem("", "no object")]).splitlines()[1] == "- reply: no object"
     assert 'got "x"' in refusal_feedback([Problem("a", "wrong", "x")])
+    assert "got null" in refusal_feedback([Problem("a", "wrong", "null")])
 
 
 def test_feedback_quotes_and_cuts_what_came() -> None:

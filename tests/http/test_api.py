@@ -275,6 +275,15 @@ def test_bad_requests_are_problems(
     assert problem["detail"]
 
 
+def test_what_no_store_can_hold_is_replaced_on_the_way_in(client: httpx2.Client) -> None:
+    """As in the library, and not refused or, worse, a failure of the store."""
+    body = r'{"agent":"looker","message":"a\ud83db\u0000c \ud83d\ude00","metadata":{"k\ud800":"\udfff"}}'
+    answer = client.post("/runs", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 201, answer.text
+    (events,) = client.get(f"/runs/{answer.json()['id']}/events").json()["events"][:1]
+    assert events["data"]["message"] == "a\ufffdb\ufffdc \U0001f600"
+
+
 def test_broken_and_large_bodies(client: httpx2.Client) -> None:
     broken = client.post(
         "/runs", content=b'{"agent": ', headers={"content-type": "application/json"}
