@@ -117,7 +117,8 @@ class App(Hosting):
             ConflictError: The run of this event exists.
             RequestError: `unknown_agent`, `invalid_message`, `invalid_payload`, `no_model`, `model_override`,
                 `invalid_limits`, `invalid_client_tools`, `plan_mode`, `invalid_on_busy`, `invalid_conversation`,
-                `invalid_user`, `conversation_busy` (409), `invalid_attachments`, `attachments_too_large`, `invalid_webhook`.
+                `invalid_user`, `conversation_busy` (409), `invalid_attachments`, `attachments_too_large`,
+                `invalid_webhook`.
         """
         known = self._registry.agent(agent)
         offered = await self.offered(known.spec, tenant)

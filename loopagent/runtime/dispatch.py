@@ -57,9 +57,18 @@ class Dispatcher:
         self._next: float | None = None
 
     @property
+    def limited(self) -> bool:
+        """Whether runs may have to wait for others to end."""
+        return self._most is not None
+
+    @property
     def full(self) -> bool:
         """Whether as many runs are worked on as may be."""
         return self._most is not None and self._leases.count >= self._most
+
+    def has_room(self, run_id: str) -> bool:
+        """Whether a run may be worked on; one that was claimed is counted already."""
+        return not self.full or self._leases.claimed(run_id)
 
     def wake(self) -> None:
         """Look soon: there is work."""

@@ -83,13 +83,18 @@ class Elsewhere:
         self._look()
         self._store.offer([run_id])
 
+    def fewer(self) -> None:
+        """One run less is worked on here."""
+        if self.dispatcher is not None and self.dispatcher.limited:
+            self.dispatcher.wake()
+
     def _look(self) -> None:
         if self.dispatcher is not None:
             self.dispatcher.wake()
 
-    def may_work(self) -> bool:
-        """Whether this process may take up one run more."""
-        return self.works and (self.dispatcher is None or not self.dispatcher.full)
+    def may_work(self, run_id: str) -> bool:
+        """Whether this process may take up a run."""
+        return self.works and (self.dispatcher is None or self.dispatcher.has_room(run_id))
 
     def parks(self, live: Live, now: float) -> bool:
         """Whether nothing but a clock runs for a run, and the store is to wait for it."""

@@ -188,7 +188,7 @@ class Engine:
 
     async def _take_up(self, live: Live) -> bool:
         """Perform what is pending and not performed here, if nobody else does; under the run's lock."""
-        if live.state.ended or not live.workable or not self.elsewhere.may_work():
+        if live.state.ended or not live.workable or not self.elsewhere.may_work(live.run_id):
             return False
         if not await self._leases.take(live):
             return False
@@ -340,7 +340,9 @@ class Engine:
             self._workers.begin(live, todo)
             self.runs.rest(live)
             return
-        if not (live.owned or (self.elsewhere.may_work() and await self._leases.take(live))):
+        if not (
+            live.owned or (self.elsewhere.may_work(live.run_id) and await self._leases.take(live))
+        ):
             live.idle.set()
             self.elsewhere.left(live.run_id)
             return

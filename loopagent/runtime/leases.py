@@ -76,6 +76,10 @@ class Holder(Protocol):
         """A run was given back although it has work."""
         ...
 
+    def fewer(self) -> None:
+        """One run less is held than before."""
+        ...
+
 
 class Leases:
     """The leases of one process.
@@ -113,6 +117,10 @@ class Leases:
     def count(self) -> int:
         """How many runs are held."""
         return len(self._held) + len(self._claimed)
+
+    def claimed(self, run_id: str) -> bool:
+        """Whether a run was claimed, and is counted, but is not yet taken."""
+        return run_id in self._claimed
 
     async def take(self, live: Live) -> bool:
         """Get the right to perform a run's effects; False while a living process holds it."""
@@ -251,8 +259,10 @@ class Leases:
         if self._held.pop(live.run_id, None) is not None:
             live.owned = False
             left = await self._store.release(live.run_id, self._owner)
-            if left and self.holder is not None:
-                self.holder.left(live.run_id)
+            if self.holder is not None:
+                self.holder.fewer()
+                if left:
+                    self.holder.left(live.run_id)
 
     async def aclose(self) -> None:
         """Wait until everything is given back."""

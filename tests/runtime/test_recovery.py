@@ -247,3 +247,18 @@ async def test_a_run_that_cannot_be_saved_is_let_go_and_taken_up_again(tmp_path:
         assert "1:action.0" in view.state.pending
     async with app("") as roomy:
         assert (await roomy.wait(view.id, timeout_seconds=20)).state.status == "completed"
+
+
+async def test_one_run_at_a_time_is_enough_for_all_of_them(tmp_path: Path) -> None:
+    """Also for a parent with its children, which rests while they work."""
+    give = [{"name": "helper", "message": "Help."}] * 2
+    step = {"taskComplete": False, "nextStep": {"type": "Sub-Agent", "subAgents": give}}
+    done = {"taskComplete": True, "message": "Done."}
+    model = ScriptedModel([{"agent": "clerk", **step}, done, done, done])
+    clerk = Agent("clerk", model=model, agents=[Agent("helper", model=model)])
+    async with App(agents=[clerk], store=f"sqlite:///{tmp_path / 'r.db'}", max_runs=1) as app:
+        ids = [(await app.start("clerk", "Go.")).id for _ in range(3)]
+        for one in ids:
+            async for _ in app.events(one):
+                pass
+            assert (await app.get(one)).state.status == "completed"
