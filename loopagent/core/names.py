@@ -90,7 +90,7 @@ def closest(asked: str, available: Sequence[str]) -> list[str]:
 def _no_match(
     asked: str, several: list[str], available: Sequence[str], path: str, noun: str
 ) -> Match:
-    got = shorten(asked)
+    got = shorten(asked).removeprefix("text ")  # the message says what it is
     if several:
         message = f"{got} could be {_listed(several)}; give the whole name"
         return Match(None, None, Problem(path, message, got), tuple(several[:MAX_NAMES]))

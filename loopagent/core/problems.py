@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 GOT_CHARS: Final = 60
 """Longest piece of a wrong value that a message repeats, in characters."""
+LINE_CHARS: Final = 300
+"""Longest piece of other people's words in a sentence of ours, in characters."""
 GOT_KEYS: Final = 6
 """Most keys of a wrong object that a message lists."""
 
@@ -94,6 +96,16 @@ class Fault:
     def __init__(self, problem: str, got: str = "") -> None:
         self.problem = problem
         self.got = got
+
+
+def in_a_line(text: str) -> str:
+    """Give words of others as one line that is not too long for a sentence of ours.
+
+    Args:
+        text: Any text.
+    """
+    line = " ".join(text[: 4 * LINE_CHARS].split())
+    return line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]}…"
 
 
 def path_text(location: Iterable[str | int]) -> str:

@@ -88,6 +88,8 @@ class Counters:
     repeats: int = 0
     last_step: str = ""
     """Hash of the last next step, to see repetition."""
+    trouble: str = ""
+    """What went wrong last, in a few words: why a run is stuck."""
 
 
 @value_object(frozen=True, slots=False)  # `changed` copies it

@@ -24,6 +24,7 @@ from loopagent.core.facts import TurnStarted
 from loopagent.core.facts_guards import GuardMistake
 from loopagent.core.gate import issue, learn
 from loopagent.core.outcome import NOT_FAILURES
+from loopagent.core.problems import in_a_line
 from loopagent.core.results import results_text
 from loopagent.core.skills import activate, hear
 from loopagent.core.state import Claim, StepInProgress
@@ -130,12 +131,10 @@ def _count_mistake(tx: Tx, outcomes: list[Outcome], done: Done) -> None:
     if done.progress and any(one.ok for one in outcomes):
         tx.count(mistakes=0, claims=0)
         return
-    failed = done.failed or any(
-        not one.ok and one.error is not None and one.error.code not in NOT_FAILURES
-        for one in outcomes
-    )
-    if failed:
-        tx.count(mistakes=tx.state.counters.mistakes + 1)
+    errors = [one.error for one in outcomes if not one.ok and one.error is not None]
+    wrong = [one.message for one in errors if one.code not in NOT_FAILURES]
+    if done.failed or wrong:
+        tx.count(mistakes=tx.state.counters.mistakes + 1, trouble=in_a_line("".join(wrong[-1:])))
 
 
 def _next_turn(tx: Tx) -> None:
@@ -188,6 +187,8 @@ def _stuck(tx: Tx) -> bool:
     tx.fact(GuardMistake(count=count))
     what = "repeats the same step" if repeated else "keeps making mistakes"
     text = f"The agent {what} ({count} times in a row)."
+    if counters.trouble and not repeated:
+        text += f" The last one: {counters.trouble}"
     if not tx.state.spec.interactive:
         ending.fail(tx, "mistakes", text, count=count)
         return True

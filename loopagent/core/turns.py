@@ -21,7 +21,7 @@ from loopagent.core.params import DECODED
 from loopagent.core.paths import rules_of
 from loopagent.core.payload import PayloadChange, apply_change
 from loopagent.core.per_object import PerObject
-from loopagent.core.problems import Problem
+from loopagent.core.problems import Problem, in_a_line
 from loopagent.core.reply import READ_TOOLS, Reading, ReplyRules, read_reply
 from loopagent.core.scratchpad import Scratchpad
 from loopagent.core.scratchpad import apply as apply_scratchpad
@@ -119,10 +119,12 @@ def _charge(tx: Tx, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def reply_rules(state: RunState, *, bound: bool) -> ReplyRules:
-    """What the next reply of a run may be; `bound`: a schema was enforced on it."""
-    # Without room for another turn a claim or question is taken as it is, rather than lost with the run.
-    postponed = state.counters.reads_first
-    left = postponed < state.spec.limits.max_reads_first and not limits.reached(state, turn=True)
+    """What the next reply of a run may be; `bound`: a schema was enforced on it.
+
+    Nothing postpones a question or a completion when no turn is left in which it could come again.
+    """
+    left = state.counters.reads_first < state.spec.limits.max_reads_first
+    left = left and limits.reached(state, turn=True) is None
     return _RULES(state.spec)[left, bound]
 
 
@@ -217,6 +219,7 @@ def _refused(tx: Tx, text: str, problems: list[Problem], spent: dict[str, Any]) 
         refusals_in_a_row=counters.refusals_in_a_row + 1,
         mistakes=counters.mistakes + 1,
         truncations=0,
+        trouble=(trouble := in_a_line(str(problems[0]))),
     )
     tx.close_turn("refused")
     tx.notice(refusal_feedback(problems))
@@ -224,7 +227,7 @@ def _refused(tx: Tx, text: str, problems: list[Problem], spent: dict[str, Any]) 
         ending.fail(
             tx,
             "mistakes",
-            f"{bounds.max_refusals} replies were refused.",
+            f"{bounds.max_refusals} replies were refused. The last one: {trouble}",
             refusals=counters.refusals + 1,
         )
 
@@ -285,7 +288,7 @@ def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str
     elif reading.reads_first:
         _postpone(tx)
     elif reading.nudge:
-        _nudge(tx)
+        _nudge(tx, str(reply.get("message") or reply.get("reasoning") or ""))
     else:
         _look(tx, reply)
 
@@ -344,15 +347,14 @@ def _look(tx: Tx, reply: dict[str, Any]) -> None:
     _watch_repetition(tx, json_hash({name: reply.get(name) for name in READ_TOOLS}))
 
 
-def _nudge(tx: Tx) -> None:
+def _nudge(tx: Tx, said: str) -> None:
     """The reply neither completes nor goes on: remind the model, a bounded number of times."""
     nudges = tx.state.counters.nudges + 1
     tx.count(nudges=nudges)
     tx.close_turn("continue")
     if nudges > tx.state.spec.limits.max_nudges:
-        ending.fail(
-            tx, "stalled", "The model neither went on nor finished, although it was reminded."
-        )
+        text = "The model neither went on nor finished, although it was reminded."
+        ending.fail(tx, "stalled", f"{text} It said: {in_a_line(said)}" if said.strip() else text)
         return
     tx.fact(GuardNudged(reason="no_next_step"))
     tx.notice(

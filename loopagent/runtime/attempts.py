@@ -258,12 +258,19 @@ class _Call:
         count = f"{number} attempt{'' if number == 1 else 's'}{f' ({spread})' if len(per_model) > 1 else ''}"
         return ModelError(
             error.kind,
-            f"{error.kind} after {count}: {error}",
+            f"{error.kind} after {count}: {error}{self._too_long(error)}",
             status=error.status,
             retry_after_seconds=error.retry_after_seconds,
             partial=error.partial,
             usage=_total([one.usage for one in self.failed]),
         )
+
+    def _too_long(self, error: ModelError) -> str:
+        """Why a failure that can be tried again was not: the server wants more patience than there is."""
+        asked, most = error.retry_after_seconds, self.policy.max_inline_wait_seconds
+        if asked is None or asked <= most:
+            return ""
+        return f"; it asks to wait {asked:g} s, and no more than {most:g} s are waited"
 
 
 class _EmptyReplyError(ModelError):

@@ -270,7 +270,9 @@ def test_three_bad_replies_fail_an_autonomous_run() -> None:
     play = Play(agent(autonomy="autonomous"))
     for _ in range(3):
         play.reply("")
-    assert play.last("run.failed")["reason"] == "mistakes"
+    failed = play.last("run.failed")
+    assert failed["reason"] == "mistakes"
+    assert failed["message"].partition("The last one: ")[2].startswith("there is no JSON object")
 
 
 def test_a_good_turn_resets_the_row_but_ten_refusals_end_the_run() -> None:
@@ -313,7 +315,9 @@ def test_nudges_are_bounded() -> None:
     play = Play(agent(autonomy="autonomous"))
     for _ in range(4):
         play.reply({"taskComplete": False, "message": "All done."})
-    assert play.last("run.failed")["reason"] == "stalled"
+    failed = play.last("run.failed")
+    assert failed["reason"] == "stalled"
+    assert failed["message"].endswith("It said: All done.")
     assert play.types.count("guard.nudged") == 3
 
 

@@ -134,6 +134,18 @@ def test_a_step_starts_the_row_of_postponed_claims_anew() -> None:
     assert play.state.counters.reads_first == 0
 
 
+def test_reads_postpone_nothing_on_the_last_turn() -> None:
+    """There would be no turn left in which the claim or the question could come again."""
+    play = looking(limits={"max_turns": 1}).reply(
+        {"taskComplete": True, "message": "Done.", **LOOK}
+    )
+    assert play.state.status == "completed"
+    play = looking(limits={"max_turns": 1}).reply(
+        {"message": "Which?", "nextStep": {"type": "Chat"}, **LOOK}
+    )
+    assert pending(play, AskHuman) == ["chat"]
+
+
 def test_reads_beside_a_refused_claim_are_reported_as_not_done() -> None:
     play = looking(limits={"max_reads_first": 0}, completion={"min_calls": {"work": 1}})
     play.reply({"taskComplete": True, "message": "Done.", **LOOK})

@@ -137,6 +137,7 @@ async def test_a_wait_too_long_is_left_to_the_caller() -> None:
     asking = Asking(always("rate_limit", retry_after_seconds=120.0))
     error = await asking.fail()
     assert (error.kind, error.retry_after_seconds, asking.waits) == ("rate_limit", 120.0, [])
+    assert str(error).endswith("it asks to wait 120 s, and no more than 60 s are waited")
     assert str(error).startswith("rate_limit after 1 attempt: ")
     patient = Asking(model(ModelError("rate_limit", "x", retry_after_seconds=120.0), "fine"))
     patient.policy = RetryPolicy(max_inline_wait_seconds=200.0)

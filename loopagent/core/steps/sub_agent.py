@@ -116,7 +116,8 @@ class SubAgent(NextStep):
             text = f"at most {most} pieces of work in one reply"
             problems.append(Problem("nextStep.subAgents", text, f"{len(self.calls)}"))
         for index, call in enumerate(self.calls):
-            resolved, wrong, notes = _resolved(run, call, f"nextStep.subAgents[{index}]")
+            where = f"nextStep.subAgents[{index}]" if self.sub_agents else "nextStep.subAgent"
+            resolved, wrong, notes = _resolved(run, call, where)
             problems += wrong
             warnings += notes
             calls.append(resolved)
