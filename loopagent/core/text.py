@@ -57,7 +57,8 @@ _GOES_ON: Final = re.compile(r"""[\s}\]]*+,\s*+(?:["'\u201c]|[A-Za-z_$][\w$-]*+\
 _JSON_BEFORE: Final = re.compile(r"""(?:\A\s*,|["'\u201d]\s*:\s*\[?)\s*\Z""")
 _JSON_BEHIND: Final = re.compile(r"""["'\u201d]\s*+(?::|,\s*+["'\u201c]|[}\]])""")
 _AROUND: Final = re.compile(r"(?:```\w*+|[\s\[\]}`])*+")
-_UNSTORABLE: Final = re.compile("[\ud800-\udfff\x00]")
+_UNSTORABLE: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff\x00]")
+_PAIR_LENGTH: Final = 2
 
 _RAW: Final = "raw line breaks or tabs in a text kept"
 _NO_OBJECT: Final = "there is no JSON object in the reply; answer with one object and nothing else"
@@ -84,8 +85,16 @@ class TextReading:
 
 
 def clean_text(text: str) -> str:
-    """Replace code units that no store can hold (lone surrogates, NUL) by U+FFFD."""
-    return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
+    """Replace code units that no store can hold (lone surrogates, NUL) by U+FFFD; halves side by side are joined."""
+    return _UNSTORABLE.sub(_storable, text) if _UNSTORABLE.search(text) else text
+
+
+def _storable(found: re.Match[str]) -> str:
+    """What stands for code units that cannot be stored."""
+    units = found[0]
+    if len(units) < _PAIR_LENGTH:
+        return "\ufffd"
+    return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
 def clean_json(value: Any) -> Any:

@@ -254,6 +254,7 @@ def test_cleaning_copies_and_changes_only_texts() -> None:
     assert clean_json(value) == {"a\ufffd": ["x\ufffd", 1, None, {"b": "😀"}], "c": {}, "d": []}
     assert list(value) == ["a\0", "c", "d"]
     assert clean_json("\0") == clean_text("\0") == "\ufffd"
+    assert clean_text("a\ud83d\ude00\ud83d") == "a😀\ufffd"
     deep: Any = "\0"
     for _ in range(50_000):
         deep = [deep]
