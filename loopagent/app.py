@@ -18,7 +18,7 @@ from loopagent.core.events import CancelRequested, Delivery, Event, MessagePoste
 from loopagent.core.origin import Origin
 from loopagent.core.plan_state import Mode
 from loopagent.core.state import RunState
-from loopagent.core.text import clean_json, clean_text
+from loopagent.core.text import clean_text
 from loopagent.errors import RequestError
 from loopagent.hooks import with_hooks
 from loopagent.hosting import Hosting
@@ -30,6 +30,7 @@ from loopagent.intake import (
     choose_model,
     mode_change,
     new_run,
+    plain,
     settled,
     usable_model,
     with_limits,
@@ -117,18 +118,16 @@ class App(Hosting):
             ConflictError: The run of this event exists.
             RequestError: `unknown_agent`, `invalid_message`, `invalid_payload`, `no_model`, `model_override`,
                 `invalid_limits`, `invalid_client_tools`, `plan_mode`, `invalid_on_busy`, `invalid_conversation`,
-                `invalid_user`, `conversation_busy` (409), `invalid_attachments`, `attachments_too_large`,
-                `invalid_webhook`.
+                `invalid_user`, `invalid_metadata`, `conversation_busy` (409), `invalid_attachments`,
+                `attachments_too_large`, `invalid_webhook`.
         """
         known = self._registry.agent(agent)
         offered = await self.offered(known.spec, tenant)
         spec = with_plan_mode(with_limits(offered, limits), plan_mode)
         spec = with_hooks(with_client_tools(spec, client_tools, client), self._registry.hooks)
         name = choose_model(spec, model, self._default_model, known.model_object)
-        answers, data = (
-            usable_model(name, self._performer.models.open),
-            checked_payload(known, payload),
-        )
+        answers = usable_model(name, self._performer.models.open)
+        data = checked_payload(known, payload, spec.limits.max_payload_bytes)
         whose = {
             "user": user,
             "tenant": tenant,
@@ -138,8 +137,8 @@ class App(Hosting):
         }
         state = new_run(spec, answers, data, whose, origin)
         task, given = checked_message(message, spec), checked_attachments(attachments, spec.limits)
+        about = plain("metadata", metadata, "invalid_metadata")
         begin = self.conversations.begin
-        about = clean_json(metadata)
         with self.telemetry.starting(state):
             await begin(state, task, by=by, metadata=about, on_busy=on_busy, given=given)
         return await self.get(state.id)

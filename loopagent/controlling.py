@@ -19,14 +19,13 @@ from loopagent.core.events import (
     PauseRequested,
     ResumeRequested,
 )
-from loopagent.core.jsonable import NotJsonError, to_jsonable
 from loopagent.core.limits import reached
 from loopagent.core.loop_state import may_go_on
 from loopagent.core.loop_view import UNATTENDED
 from loopagent.core.schema_check import schema_problems
 from loopagent.core.text import clean_text
 from loopagent.errors import RequestError
-from loopagent.intake import field_errors, invalid_limits, limit_errors
+from loopagent.intake import field_errors, invalid_limits, limit_errors, plain
 from loopagent.intake import message as checked_message
 from loopagent.ports import Commit
 from loopagent.reading import Reading
@@ -201,9 +200,10 @@ class Controlling(Reading):
 
         Raises:
             RequestError: `unknown_run`, `unknown_turn` (404), `not_forkable` (409), `log_gone` (410),
-                `invalid_message`, `invalid_payload`, `invalid_limits`.
+                `invalid_message`, `invalid_payload`, `invalid_limits`, `invalid_metadata`.
         """
         source = (await self._load(run_id)).state
+        about = plain("metadata", metadata, "invalid_metadata")
         new_id = f"run_{token_hex(8)}"
         event = Forked(
             run_id=run_id,
@@ -229,7 +229,7 @@ class Controlling(Reading):
             artifacts=await self._artifacts(source, new.state),
             history=history,
         )
-        await self.engine.adopt(commit, metadata)
+        await self.engine.adopt(commit, about)
         return await self.get(new_id)
 
     async def compare(self, run_id: str, other_id: str) -> dict[str, Any]:
@@ -327,11 +327,7 @@ def _payload(spec: AgentSpec, given: Any) -> Any:
     Raises:
         RequestError: `invalid_payload`.
     """
-    try:
-        payload = to_jsonable(given, max_bytes=spec.limits.max_payload_bytes)
-    except NotJsonError as error:
-        text = f"The payload is not JSON: payload{error.path}: {error.reason}"
-        raise RequestError("invalid_payload", text) from error
+    payload = plain("payload", given, "invalid_payload", max_bytes=spec.limits.max_payload_bytes)
     schema = {key: one for key, one in (spec.payload.schema_ or {}).items() if key != "required"}
     problems = schema_problems(schema, payload, "payload") if schema else []
     if problems:

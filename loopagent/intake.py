@@ -15,7 +15,7 @@ from loopagent.agent import Agent
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.effects import AskHuman
 from loopagent.core.events import Answer, ModeChanged, Settled
-from loopagent.core.jsonable import NotJsonError, to_jsonable
+from loopagent.core.jsonable import NotJsonError, TooLargeError, to_jsonable
 from loopagent.core.origin import Origin
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import read_answer
@@ -23,7 +23,7 @@ from loopagent.core.plan_state import Mode
 from loopagent.core.problems import Problem
 from loopagent.core.schema_check import schema_problems
 from loopagent.core.state import RunState
-from loopagent.core.text import clean_json, clean_text
+from loopagent.core.text import clean_text
 from loopagent.errors import ConfigError, RequestError
 from loopagent.ports import RequestRow
 
@@ -210,17 +210,29 @@ def check_open(state: RunState) -> None:
         raise RequestError("too_many_messages", text, status=429, retryable=True)
 
 
-def payload(agent: Agent[Any], given: Any) -> Any:
-    """The payload a run starts with: the caller's or the agent's, as plain JSON."""
+def plain(name: str, given: Any, code: str, *, max_bytes: int | None = None) -> Any:
+    """What somebody hands in, as the plain JSON that is stored.
+
+    Raises:
+        RequestError: `code`; it is too large, or something in it has no form as JSON: the message says where.
+    """
+    try:
+        return to_jsonable(given, max_bytes=max_bytes)
+    except TooLargeError as error:
+        text = f"The {name} is too large: {error.reason}; at most {max_bytes} are taken."
+        raise RequestError(code, text) from error
+    except NotJsonError as error:
+        text = f"The {name} is not JSON: {name}{error.path}: {error.reason}"
+        raise RequestError(code, text) from error
+
+
+def payload(agent: Agent[Any], given: Any, max_bytes: int) -> Any:
+    """The payload a run starts with: the caller's, of at most `max_bytes` as JSON, or the agent's; as plain JSON."""
     spec = agent.spec
     if given is None:
         initial = spec.payload.initial
         return {} if initial is None else initial
-    try:
-        payload = to_jsonable(given)
-    except NotJsonError as error:
-        text = f"The payload is not JSON: payload{error.path}: {error.reason}"
-        raise RequestError("invalid_payload", text) from error
+    payload = plain("payload", given, "invalid_payload", max_bytes=max_bytes)
     schema = agent.input_schema
     problems = schema_problems(schema, payload, "payload") if schema is not None else []
     if problems:
@@ -277,11 +289,15 @@ def answer_of(
     by: str,
     remember: Literal["", "run", "session"] = "",
 ) -> Answer:
-    """What somebody answered, fit to be stored; whether it holds is not looked at here."""
+    """What somebody answered, fit to be stored; whether it holds is not looked at here.
+
+    Raises:
+        RequestError: `invalid_answer`: it has no form as JSON.
+    """
     return Answer(
         decision=decision,  # type: ignore[arg-type]  # checked against what the request allows
-        values=clean_json(values),
-        edited=clean_json(edited),
+        values=plain("values", values, "invalid_answer"),
+        edited=plain("edited", edited, "invalid_answer"),
         feedback=clean_text(feedback),
         by=clean_text(by),
         remember=remember,
