@@ -189,6 +189,8 @@ class ContextSpec(Spec):
     """Old results become stubs once they are this long together, so that the provider's cache is seldom lost."""
     stub_bytes: int = Field(default=400, ge=200)
     """Shorter messages are never shown as stubs."""
+    refused_share: float = Field(default=0.5, gt=0, le=1)
+    """A reply that was not taken and is a larger share of the window than this is not shown to the model again."""
     keep_turns: int = Field(default=2, ge=1)
     """Latest turns that a summary never stands for."""
     summary: Literal["model", "none"] = "model"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from loopagent.core import ending
-from loopagent.core.context import STUB_BYTES, summary_text
+from loopagent.core.context import STUB_BYTES, size_of, summary_text
 from loopagent.core.effects import Compact
 from loopagent.core.facts_context import ContextCompacted, ModelCalled
 from loopagent.core.windows import input_tokens
@@ -55,6 +55,16 @@ def measure(state: RunState, value: dict[str, Any]) -> None:
         state.measured = (size, int((value.get("usage") or {}).get("input_tokens") or 0))
     if state.view.overflows:
         state.view = replace(state.view, overflows=0)
+
+
+def keep_refused(tx: Tx, reply: str) -> bool:
+    """Whether the model is shown the reply of this turn, which was not taken, again; a huge one would leave no room."""
+    state, size = tx.state, size_of(reply)
+    if size / BYTES_PER_TOKEN <= state.spec.context.refused_share * window_tokens(state):
+        return True
+    state.view = state.view.without(state.messages)
+    state.shown_bytes -= size
+    return False
 
 
 def make_room(tx: Tx) -> bool:

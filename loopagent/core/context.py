@@ -112,6 +112,10 @@ class View:
         before = [one for one in self.note if one] if again and self.note[1] else ()
         return replace(self, note=(reply, 0), hidden=(*self.hidden, *before))
 
+    def without(self, reply: int) -> View:
+        """The view without a message that was just said."""
+        return replace(self, hidden=(*self.hidden, reply))
+
 
 def size_of(text: str) -> int:
     """Length of a text in UTF-8, in bytes."""

@@ -19,20 +19,28 @@ MAX_LINE_CHARS: Final = 400
 """Longest line about one problem, in characters."""
 
 
-def refusal_feedback(problems: Sequence[Problem]) -> str:
+AGAIN: Final = (
+    "Send the whole reply again, corrected, as one raw JSON object without any text around it."
+)
+SHORTER: Final = (
+    "It is too long to be shown to you again. Send a much shorter reply, corrected, as one raw JSON object without "
+    "any text around it: keep large data out of it."
+)
+
+
+def refusal_feedback(problems: Sequence[Problem], *, shown: bool = True) -> str:
     """Name every problem at once.
 
     Args:
         problems: What is wrong with the reply.
+        shown: Whether the model sees the reply itself as well.
     """
     lines = [f"- {_line(one)}" for one in problems[:MAX_LISTED]]
     if len(problems) > MAX_LISTED:
         lines.append(f"- and {len(problems) - MAX_LISTED} more")
     listed = "\n".join(lines)
-    return (
-        f"Nothing of your last reply took effect. What is wrong with it:\n{listed}\n"
-        "Send the whole reply again, corrected, as one raw JSON object without any text around it."
-    )
+    wanted = AGAIN if shown else SHORTER
+    return f"Nothing of your last reply took effect. What is wrong with it:\n{listed}\n{wanted}"
 
 
 def truncation_feedback() -> str:

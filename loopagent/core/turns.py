@@ -212,6 +212,7 @@ def _refused(tx: Tx, text: str, problems: list[Problem], spent: dict[str, Any]) 
     counters, bounds = tx.state.counters, tx.state.spec.limits
     tx.say("assistant", "reply", text)
     _collapse(tx, tx.state.messages)
+    seen = compaction.keep_refused(tx, text)
     listed = [{"path": one.path, "message": one.message, "got": one.got} for one in problems]
     tx.fact(ReplyRejected(raw=text, problems=listed, usage=spent))
     tx.count(
@@ -222,7 +223,7 @@ def _refused(tx: Tx, text: str, problems: list[Problem], spent: dict[str, Any]) 
         trouble=(trouble := in_a_line(str(problems[0]))),
     )
     tx.close_turn("refused")
-    tx.notice(refusal_feedback(problems))
+    tx.notice(refusal_feedback(problems, shown=seen))
     if counters.refusals + 1 >= bounds.max_refusals:
         ending.fail(
             tx,

@@ -12,6 +12,7 @@ import pytest
 from loopagent import Agent, App, action
 from loopagent.core.agent_spec import ContextSpec, Limits
 from loopagent.errors import ModelError
+from loopagent.models.scripted import ScriptedModel
 from loopagent.ports import ModelReply, ModelRequest, Usage
 from loopagent.runtime.view import ChatView, shown_messages
 from loopagent.stores.memory import MemoryStore
@@ -244,3 +245,25 @@ async def test_the_view_is_the_same_read_from_the_store_as_kept_up() -> None:
     assert tuple(shown) == tuple(last.messages[:-1])
     fresh.chat = shown
     assert fresh.fingerprint(last.system, last.messages[-1]) == asked[-1]
+
+
+async def test_a_huge_reply_that_was_not_taken_leaves_room_for_the_next() -> None:
+    prompts: list[list[str]] = []
+
+    def reply(request: ModelRequest) -> Any:
+        prompts.append([one.text for one in request.messages])
+        if len(prompts) > 2:
+            return {"taskComplete": True, "message": "Noted."}
+        return {
+            "taskComplete": False,
+            "scratchpad": {"notes": "z" * [250_000, 50_000][len(prompts) - 1]},
+        }
+
+    agent = Agent("a", model=ScriptedModel(reply))
+    async with App(agents=[agent], store="memory://") as app:
+        run = await app.wait((await app.start("a", TASK)).id)
+        assert run.state.status == "completed"
+        said = await app.store.transcript(run.id)
+    assert any(len(one.text) > 250_000 for one in said), "it can still be looked at"
+    assert "too long to be shown to you again" in "".join(prompts[1])
+    assert [sum(map(len, one)) < 10_000 for one in prompts] == [True, True, False]
