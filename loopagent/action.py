@@ -30,12 +30,13 @@ from typing import (
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import SchemaError
+from pydantic_core import ErrorDetails, SchemaError
 
 from loopagent.code_digest import function_digest
 from loopagent.core.action_spec import ActionRetry, ActionSpec, EffectClass
 from loopagent.core.asking import Asking
 from loopagent.core.docstring import read_docstring
+from loopagent.core.names import closest
 from loopagent.core.outcome import Outcome
 from loopagent.errors import ConfigError
 from loopagent.ports import ModelReply, ModelRequest
@@ -264,10 +265,15 @@ def _refuse_function(fn: Any, name: str, label: str) -> None:
 
 
 def _complaints(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}"
-        for one in error.errors(include_url=False, include_input=False)
-    )
+    found = error.errors(include_url=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {_complaint(one)}" for one in found)
+
+
+def _complaint(one: ErrorDetails) -> str:
+    if one["type"] != "extra_forbidden":
+        return one["msg"].removeprefix("Value error, ")
+    near = closest(str(one["loc"][-1]), sorted(ActionSpec.model_fields))
+    return "there is no such option" + (f"; did you mean {near[0]}?" if near else "")
 
 
 class _Schema(GenerateJsonSchema):

@@ -279,7 +279,7 @@ def test_what_cannot_be_an_action_is_refused_when_it_is_decorated(function, said
     [
         ({"effects": "reads"}, "effects: "),
         ({"timeout_ms": 3}, "timeout_ms: "),
-        ({"colour": "red"}, "colour: "),
+        ({"timeout": 3}, "timeout: there is no such option; did you mean timeout_ms?"),
         ({"name": " add"}, "name: a name has no control characters"),
         ({"retry": 3}, "retry: "),
     ],

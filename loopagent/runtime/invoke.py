@@ -18,6 +18,7 @@ from loopagent.action import Action, ActionContext, CallClock
 from loopagent.core.jsonable import NotJsonError, TooLargeError, storable, to_jsonable
 from loopagent.core.outcome import Outcome
 from loopagent.errors import ActionError, AsksPersonError
+from loopagent.logs import log
 from loopagent.runtime.coroutines import CANCELLED_ITSELF, AsyncAttempt, kill
 from loopagent.runtime.deadlines import Deadlines
 from loopagent.runtime.describe import complaints, described, said
@@ -28,6 +29,8 @@ AnyAction: TypeAlias = Action[..., Any]
 MAX_MESSAGE_CHARS = 2_000
 MAX_BACKOFF_SECONDS = 30.0
 INLINE_BYTES = 64_000
+LATE_MS = 100.0
+HELD_UP = "it blocks the event loop: make it a plain function, or await what it waits for"
 """A result of an async action up to this size is converted at once, a larger one in a thread."""
 FINAL_CODES = frozenset(
     {"bad_params", "bad_result", "result_too_large", "timeout", "not_started", "asks"}
@@ -120,6 +123,15 @@ class Invoker:
             attempts += 1
             outcome = await self._attempt(call)
         duration_ms = round((perf_counter() - started) * 1000, 2)
+        if (
+            action.is_async
+            and duration_ms > seconds * 1000 + LATE_MS
+            and code_of(outcome) != "timeout"
+        ):
+            # It was not told that its time is over, so it kept the event loop, and with it all other runs.
+            log.warning(
+                "action.held_up_all", action=spec.name, duration_ms=duration_ms, hint=HELD_UP
+            )
         return Outcome(outcome.ok, outcome.value, outcome.error, duration_ms, attempts)
 
     async def aclose(self) -> None:
@@ -338,6 +350,11 @@ class Invoker:
 
 def _masked(mask: Callable[[str], str], text: str) -> str:
     return mask(storable(text))
+
+
+def code_of(outcome: Outcome) -> str:
+    """Why it failed; empty if it did not."""
+    return outcome.error.code if outcome.error is not None else ""
 
 
 def _timed_out(call: _Call) -> Outcome:

@@ -921,3 +921,18 @@ async def test_calling_costs_little():
 
         best = min([await once() for _ in range(5)])
     assert best < 500e-6  # measured: about 20 µs; the rest is for slow machines
+
+
+async def test_an_async_action_that_blocks_everything_is_named_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @READ
+    async def blocks() -> str:
+        time.sleep(0.3)  # noqa: ASYNC251 - what is to be found
+        return "late"
+
+    async with invoking() as call:
+        outcome = await call(blocks, {"timeout_ms": 10})
+    assert outcome.value == "late", "it was done, and is not said not to have been"
+    assert "action.held_up_all" in caplog.text
+    assert "action=blocks" in caplog.text
