@@ -35,8 +35,14 @@ _PASS: Final = re.compile(r"each\.(\d+)")
 
 def notes_of(turn: Turn) -> list[tuple[str, str]]:
     """Type and author of what happened in a turn beside its work, each once."""
-    found = ((str(one["type"]), str(one.get("decidedBy", ""))) for one in turn.events)
+    found = ((str(one["type"]), _author(one)) for one in turn.events)
     return list(dict.fromkeys(one for one in found if one[0] in NOTES))
+
+
+def _author(event: Json) -> str:
+    """Who an event is of: of a person the name, where it is known."""
+    kind = str(event.get("decidedBy", ""))
+    return str(event["data"].get("by") or kind) if kind == "human" else kind
 
 
 def kinds_of(turn: Turn) -> set[str]:

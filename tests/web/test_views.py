@@ -48,6 +48,9 @@ def test_turns_with_their_work_are_folded_from_events() -> None:
     assert second.work[0].data["params"] == {"item": 1}
     assert (second.before, second.payload) == ({}, {"a": 1})
     assert notes_of(second) == [("payload.changed", "model")]
+    approved = {**event(2, "plan.approved", by="human:bob"), "decidedBy": "human"}
+    decided = course_of([*LOG[:-1], approved], "r", {}).turns[-1]
+    assert notes_of(decided)[-1] == ("plan.approved", "human:bob")
 
 
 def test_a_turn_that_is_taken_anew_begins_anew() -> None:
