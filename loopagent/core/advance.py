@@ -123,6 +123,7 @@ def _started(tx: Tx, event: Started) -> None:
         model=state.model,
         message=event.message,
         trigger=None if state.origin is None else state.origin.body(),
+        conversation_id=state.conversation or None,
     )
     tx.fact(created, _by(event.by))
     for one in event.artifacts:

@@ -100,6 +100,8 @@ class RunCreated(FactData):
     """The task."""
     trigger: dict[str, str] | None = None
     """`{name, kind, eventId}` of the trigger that started it."""
+    conversation_id: str | None = None
+    """The conversation that the run belongs to."""
 
 
 class RunStarted(FactData):

@@ -29,6 +29,8 @@ def test_conversations_over_http(tmp_path: Path) -> None:
         for user in ("ann", "ann", "bob"):
             run = start(client, user=user).json()
             assert (run["status"], run["conversationId"], run["user"]) == ("completed", "c1", user)
+            [first] = client.get(f"/runs/{run['id']}/events", params={"limit": 1}).json()["events"]
+            assert first["data"]["conversationId"] == "c1", "what follows is sorted by it"
         [row] = client.get("/conversations", params={"user": "ann"}).json()["conversations"]
         assert (row["id"], row["messages"], row["title"]) == ("c1", 4, "Go.")
         assert client.get("/conversations").json()["conversations"] == []

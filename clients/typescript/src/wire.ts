@@ -587,6 +587,8 @@ export interface RunCreated {
   message: string;
   /** `{name, kind, eventId}` of the trigger that started it. */
   trigger?: Record<string, string> | null;
+  /** The conversation that the run belongs to. */
+  conversationId?: string | null;
 }
 
 /** The run ended because it could not go on; everything done so far is kept. */
