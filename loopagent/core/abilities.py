@@ -5,18 +5,31 @@ Everything that names an action asks here, so that an activated skill counts eve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from loopagent.core.names import Match, fold_name, resolve_name
 from loopagent.core.per_object import PerObject
+from loopagent.core.problems import Problem
 from loopagent.core.shapes import schema_shape
 from loopagent.core.skill_spec import READ_FILE, file_reader
 
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from loopagent.core.action_spec import ActionSpec, CallSpec
     from loopagent.core.agent_spec import AgentSpec, SubAgentSpec
     from loopagent.core.skill_spec import SkillSpec
     from loopagent.core.state import RunState
+
+
+HOW: Final = {
+    "action": "Actions, or `action` in a loop, or `tool` in a pipeline",
+    "sub-agent": "Sub-Agent, or `subAgent` in a loop",
+    "client tool": "ClientTools",
+    "skill": "Skill",
+}
+"""Kinds of things with names, and how each is used."""
 
 
 def _own(spec: AgentSpec) -> dict[str, ActionSpec]:
@@ -94,6 +107,34 @@ def usable_children(run: RunState) -> tuple[SubAgentSpec, ...]:
     return tuple(
         one for one in possible_children(run.spec) if not one.with_skill or one.name in brought
     )
+
+
+def find_named(run: RunState, asked: str, available: Iterable[str], path: str, noun: str) -> Match:
+    """Find the name that is meant, as `names.resolve` does; what is a thing of another kind is said to be that.
+
+    Args:
+        run: The run.
+        asked: What the model wrote.
+        available: The names that fit here.
+        path: Where in the reply it stands.
+        noun: What is named here: one of `HOW`.
+    """
+    match = resolve_name(asked, list(available), path, noun)
+    if match.name is not None:
+        return match
+    others = {
+        "action": callable_actions(run),
+        "sub-agent": [one.name for one in usable_children(run)],
+        "client tool": [one.name for one in run.spec.client_tools],
+        "skill": [one.name for one in run.spec.skills.usable],
+    }
+    folded = fold_name(asked)
+    for kind, names in others.items():
+        name = next((one for one in names if fold_name(one) == folded), None)
+        if name is not None and kind != noun:
+            text = f"{name} is no {noun}, but known as {kind}: use {HOW[kind]}"
+            return Match(None, problem=Problem(path, text, asked))
+    return match
 
 
 def supplied_by(run: RunState, name: str) -> str | None:

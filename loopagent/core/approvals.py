@@ -154,7 +154,8 @@ def request_for(
     subject |= _said(terms, why)
     if shared is None and isinstance(call, RunAction):
         subject |= _about_one(run, call, spec, terms)
-    times = "" if shared is None else f", {shared['passes']} times"
+    most = "up to " if shared is not None and "condition" in shared else ""
+    times = "" if shared is None else f", {most}{shared['passes']} times"
     due = 0.0 if terms.expires_seconds is None else run.clock + terms.expires_seconds
     return AskHuman(
         id=effect_id,

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from loopagent.core import policy
-from loopagent.core.abilities import usable_children
+from loopagent.core.abilities import find_named, usable_children
 from loopagent.core.child_merge import Merge, Taken
 from loopagent.core.child_messages import task, with_parameters
 from loopagent.core.child_payload import carve, upstream_rules
 from loopagent.core.effects import StartRun
 from loopagent.core.lineage import ARROW, names_above, strongest_effects
-from loopagent.core.names import fold_name, resolve
+from loopagent.core.names import fold_name
 from loopagent.core.outcome import Outcome
 from loopagent.core.params import check_params
 from loopagent.core.problems import Problem
@@ -68,7 +68,7 @@ def find_agent(run: RunState, name: str, path: str) -> tuple[str | None, list[Pr
     Returns:
         Its name, or problems; and warnings.
     """
-    match = resolve(name, [one.name for one in usable_children(run)], path, "sub-agent")
+    match = find_named(run, name, [one.name for one in usable_children(run)], path, "sub-agent")
     if match.name is None and fold_name(name) in map(fold_name, names_above(run)):
         circle = ARROW.join((*names_above(run), name))
         text = f"agents do not call each other in a circle ({circle}); do the work yourself"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from loopagent.core import policy
-from loopagent.core.abilities import callable_actions, usable_action
+from loopagent.core.abilities import callable_actions, find_named, usable_action
 from loopagent.core.calls import call_action
 from loopagent.core.loop_child import SubAgentBody, check_child
 from loopagent.core.mapping import mapping_faults
-from loopagent.core.names import resolve_name
 from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.params import check_params
@@ -269,7 +268,7 @@ def _check_action(
     call: LoopAction, run: RunState, names: Collection[str], path: str
 ) -> tuple[LoopAction, list[Problem], list[str]]:
     allowed = callable_actions(run)
-    match = resolve_name(call.name, list(allowed), f"{path}.name", "action")
+    match = find_named(run, call.name, allowed, f"{path}.name", "action")
     problems, warnings = list(match.problems), list(match.warnings)
     if match.name is not None:
         problems.extend(policy.held(run, allowed[match.name], f"{path}.name"))

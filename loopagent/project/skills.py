@@ -87,7 +87,7 @@ def read_skills(
 
 
 def load_skill(
-    folder: Path,
+    folder: Path | str,
     *,
     actions: Iterable[Action[..., Any]] = (),
     sha256: str | None = None,
@@ -105,6 +105,7 @@ def load_skill(
     Raises:
         ConfigError: Something is wrong; `problems` lists every complaint.
     """
+    folder = Path(folder)
     if not folder.is_dir():
         raise ConfigError(f"{folder}: there is no such folder")
     bounds = limits or SkillLimits()

@@ -131,6 +131,7 @@ def test_one_approval_covers_all_passes() -> None:
     action = {"name": "mail", "params": {"item": "{{ attempt }}"}}
     run = play().reply(loop("attempt < 3", action=action))
     (ask,) = run.state.asks
+    assert ask.title == "Run mail, up to 100 times?"
     assert ask.subject["condition"] == "attempt < 3"
     assert ask.subject["first"] == [{"item": 1}]
     run.answer("approve")

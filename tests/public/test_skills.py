@@ -131,7 +131,7 @@ async def test_a_run_keeps_what_was_pinned_and_reads_no_file_of_other_content(
     script = [ACTIVATE, ask, calls(READ), DONE]
 
     def host(model: ScriptedModel) -> App:
-        skill = load_skill(folder / "skills/budgeting", actions=[convert])
+        skill = load_skill(str(folder / "skills/budgeting"), actions=[convert])
         agent = Agent("planner", model=model, skills=[skill], skill_activation="auto")
         return App(agents=[agent], store=f"sqlite:///{tmp_path}/r.db")
 

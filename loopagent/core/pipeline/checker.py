@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from loopagent.core import policy
-from loopagent.core.abilities import callable_actions
+from loopagent.core.abilities import callable_actions, find_named
 from loopagent.core.calls import too_many
-from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
 from loopagent.core.pipeline.paths import read_path
 from loopagent.core.pipeline.predicates import read_predicate
@@ -176,7 +175,7 @@ def _fits(found: _Findings, verb: str, wants: Wants, place: str, gives: Gives) -
 
 
 def _tool(found: _Findings, stage: ToolStage, place: str, around: _Around) -> tuple[Stage, _Around]:
-    match = resolve_name(stage.tool, list(found.allowed), f"{place}.tool", "action")
+    match = find_named(found.run, stage.tool, found.allowed, f"{place}.tool", "action")
     found.warnings += match.warnings
     found.problems += match.problems
     given = stage.with_ or {}

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 from pydantic import Field
 
 from loopagent.core import policy
-from loopagent.core.abilities import callable_actions, may_have_actions
+from loopagent.core.abilities import callable_actions, find_named, may_have_actions
 from loopagent.core.calls import call_action, too_many
 from loopagent.core.flat_params import fits_as_it_is
 from loopagent.core.json_values import copied
-from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.base import PARAMETERS, NonBlank, Params, Wire, named
@@ -105,7 +104,7 @@ class Actions(NextStep):
                 continue
             path = f"nextStep.actions[{index}]"
             if action is None:
-                match = resolve_name(call.name, list(allowed), f"{path}.name", "action")
+                match = find_named(run, call.name, allowed, f"{path}.name", "action")
                 warnings.extend(match.warnings)
                 if match.name is None:
                     problems.extend(match.problems)

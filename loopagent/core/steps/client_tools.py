@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 from pydantic import ConfigDict, Field
 
 from loopagent.core import policy
+from loopagent.core.abilities import find_named
 from loopagent.core.effects import CallClientTool
 from loopagent.core.facts_client import ClientToolCompleted, ClientToolRequested
 from loopagent.core.flavours import ACCEPTED
-from loopagent.core.names import resolve_name
 from loopagent.core.params import check_params
 from loopagent.core.problems import Fault, Problem, shorten
 from loopagent.core.protocol.base import PARAMETERS, Count, NonBlank, Params, Wire, named
@@ -117,7 +117,7 @@ class ClientTools(NextStep):
         calls: list[ClientToolCall] = []
         for index, call in enumerate(self.client_tools):
             path = f"nextStep.clientTools[{index}]"
-            match = resolve_name(call.name, list(allowed), f"{path}.name", "client tool")
+            match = find_named(run, call.name, allowed, f"{path}.name", "client tool")
             warnings.extend(match.warnings)
             if match.name is None:
                 problems.extend(match.problems)
