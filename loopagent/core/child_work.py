@@ -12,7 +12,7 @@ from loopagent.core.child_merge import Merge, Taken
 from loopagent.core.child_messages import task, with_parameters
 from loopagent.core.child_payload import carve, upstream_rules
 from loopagent.core.effects import StartRun
-from loopagent.core.lineage import ARROW, names_above, strongest_effects
+from loopagent.core.lineage import ARROW, MAY_GO_ON, names_above, strongest_effects
 from loopagent.core.names import fold_name
 from loopagent.core.outcome import Outcome
 from loopagent.core.params import check_params
@@ -206,7 +206,7 @@ def take_child(
         entry["note"] = "It asked you and waits. Answer with resumeRunId and a message."
     if outcome.error is not None:
         entry["error"] = outcome.error.public()
-        if value.get("runId") in run.asked:
+        if MAY_GO_ON in value:
             entry["runId"] = value["runId"]
             entry["note"] = STOPPED
     changes = taken.public()

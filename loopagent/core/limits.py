@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from loopagent.core import ending, people
 from loopagent.core.control_state import RAISABLE
 from loopagent.core.facts_guards import GuardLimit
+from loopagent.core.lineage import ABOVE
 
 
 if TYPE_CHECKING:
@@ -80,13 +81,14 @@ def stop(tx: Tx, limit: Reached) -> None:
         _ask(tx, limit)
         return
     tx.fact(GuardLimit(limit=limit.limit, value=limit.value, maximum=limit.maximum), "policy")
-    fail(tx, limit.limit, limit.value, limit.maximum, "policy")
+    more = {} if limit.own else {ABOVE: True}
+    fail(tx, limit.limit, limit.value, limit.maximum, "policy", **more)
 
 
-def fail(tx: Tx, name: str, used: float, maximum: float, by: DecidedBy) -> None:
+def fail(tx: Tx, name: str, used: float, maximum: float, by: DecidedBy, **more: bool) -> None:
     """End the run at a limit."""
     text = f"{name} reached: {used:g} of {maximum:g}. Raise the limit to go on."
-    ending.fail(tx, "limit", text, by=by, limit=name)
+    ending.fail(tx, "limit", text, by=by, limit=name, **more)
 
 
 def _ask(tx: Tx, limit: Reached) -> None:

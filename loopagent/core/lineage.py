@@ -28,6 +28,10 @@ C = TypeVar("C", bound="CallSpec")
 EFFECTS: Final[tuple[EffectClass, ...]] = ("read", "write", "external", "irreversible")
 """Effect classes, the most harmless first."""
 STRICTNESS: Final[tuple[Approval, ...]] = ("auto", "ask", "never")
+ABOVE: Final = "above"
+"""Detail of an end at a limit of a run above."""
+MAY_GO_ON: Final = "mayGoOn"
+"""Key that is true in the outcome of a child that failed for a reason that may pass."""
 ARROW: Final = " \u203a "
 """Between the names of a path of agents, parent first."""
 
@@ -291,6 +295,8 @@ def outcome_of(child: RunState) -> Outcome:
         value["form"] = result.form
     if child.status == "completed":
         return Outcome.done({**value, "payload": child.payload})
+    if result.reason == "model" or ABOVE in result.detail:
+        value[MAY_GO_ON] = True
     error = ErrorInfo(result.reason, result.message or f"The sub-agent's run was {child.status}.")
     return Outcome(ok=False, value=value, error=error)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loopagent.core.child_merge import Merge
 from loopagent.core.child_work import check_work, find_agent, start_child, take_child
 from loopagent.core.json_values import compact_json
-from loopagent.core.loop_view import GOES_ON
+from loopagent.core.lineage import MAY_GO_ON
 from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes
 from loopagent.core.problems import Problem
@@ -113,7 +113,7 @@ def _passed(outcome: Outcome) -> Outcome:
     if outcome.ok and value.get("status") == "asked":
         text = f"it asks: {value.get('message', '')} (resumeRunId {value.get('runId')})"
         return Outcome.failed(UNFINISHED, text)
-    if outcome.error is not None and outcome.error.code in GOES_ON and value.get("runId"):
+    if outcome.error is not None and MAY_GO_ON in value:
         text = (
             f"{outcome.error.message} (resumeRunId {value['runId']} goes on with what it has done)"
         )

@@ -9,8 +9,7 @@ from loopagent.core import limits
 from loopagent.core.child_payload import differences
 from loopagent.core.effects import key_of
 from loopagent.core.facts_sub_agents import SubAgentCompleted, SubAgentStarted, run_of
-from loopagent.core.lineage import order_of
-from loopagent.core.loop_view import GOES_ON
+from loopagent.core.lineage import MAY_GO_ON, order_of
 from loopagent.core.spending import AskedChild, Spent, Usage
 
 
@@ -52,8 +51,8 @@ def settled(tx: Tx, work: StartRun, outcome: Outcome) -> None:
     value: dict[str, Any] = outcome.value if isinstance(outcome.value, dict) else {}
     state, run_id = tx.state, run_of(tx.state, work)
     error = outcome.error
-    stopped = error.code if error is not None and value.get("runId") else ""
-    _pay(state, work, run_id, value, stopped if stopped in GOES_ON else "")
+    stopped = error.code if error is not None and MAY_GO_ON in value else ""
+    _pay(state, work, run_id, value, stopped)
     completed = SubAgentCompleted(
         call_id=work.id,
         agent=work.agent,

@@ -18,6 +18,7 @@ from loopagent.runview import RunView
 
 pytestmark = pytest.mark.anyio
 DONE = {"taskComplete": True, "message": "Done."}
+RETRY = {"taskComplete": False, "nextStep": {"type": "Retry"}}
 AUTO = {"external": "auto"}
 
 
@@ -134,3 +135,17 @@ async def test_a_child_whose_model_failed_tries_again() -> None:
     assert first["error"]["code"] == "model"
     assert "resumeRunId" in first["note"]
     assert (second["ok"], second["message"]) == (True, "Go on.")
+
+
+async def test_a_child_at_a_limit_of_its_own_is_not_promised_to_go_on() -> None:
+    work = {"name": "clerk", "message": "Write."}
+    clerk = Agent("clerk", model=by_turn(RETRY, DONE), limits={"max_turns": 1})
+    boss = Agent("boss", model=by_turn(step("Sub-Agent", subAgents=[work]), DONE), agents=[clerk])
+    async with App(agents=[boss]) as app:
+        view = await app.start("boss", "Write.")
+        view = await ended(app, view.id)
+        said = await app.store.transcript(view.id)
+    assert (view.state.status, view.state.asked) == ("completed", {})
+    entry = next(json.loads(one.text)["results"][0] for one in said if one.kind == "results")
+    assert entry["error"]["code"] == "limit"
+    assert "note" not in entry
