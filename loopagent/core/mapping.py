@@ -1,7 +1,8 @@
 """Output mappings: parts of a result that are put into the payload without asking the model.
 
 A mapping is `{"result path": "payload path"}`; `*` is the whole result, and a payload path that ends in `[]` appends to
-an array. Objects on the way are made when they are missing; anything else that stands in the way is a refusal.
+an array. Objects, and arrays with a first item, are made on the way when they are missing; anything else that stands
+in the way is a refusal.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ WHOLE: Final = "*"
 """Result path that stands for the whole result."""
 APPEND: Final = "[]"
 """End of a payload path that appends."""
+END_IN: Final = f"a path that ends in {APPEND} appends"
 MAX_REFUSED: Final = 20
 """Refusals that are kept; further ones are counted."""
 
@@ -75,13 +77,12 @@ class Outputs:
             at, depth = at[path[depth]], depth + 1
         if depth == len(path):
             return self._append(path, at, value) if append else self._do("update", path, value)
-        if any(isinstance(one, int) for one in path[depth + 1 :]):
-            return "a position of an array that is not there"
-        if not _may_grow(at, path[depth]):
-            return f"there is no object or array at {path_text(path[:depth]) or 'the top'}"
+        fault = _no_room(at, path, depth)
+        if fault:
+            return fault
         made: Any = [value] if append else value
         for part in reversed(path[depth + 1 :]):
-            made = {part: made}
+            made = [made] if isinstance(part, int) else {part: made}
         return self._do("add", path[: depth + 1], made, place=path)
 
     def _append(self, path: Path, at: Any, value: Any) -> str:
@@ -138,5 +139,15 @@ def _has(at: Any, part: str | int) -> bool:
     return is_object(at) and part in at
 
 
-def _may_grow(at: Any, part: str | int) -> bool:
-    return (is_array(at) and part == len(at)) if isinstance(part, int) else is_object(at)
+def _no_room(at: Any, path: Path, depth: int) -> str:
+    """Why nothing can be made at a place, of which `depth` parts are there: items are made only one after another."""
+    part, where = path[depth], path_text(path[:depth]) or "the top"
+    if isinstance(part, int):
+        if not is_array(at):
+            return f"there is no array at {where}"
+        if part != len(at):
+            return f"{where} has {len(at)} items, so the next is at [{len(at)}]; {END_IN}"
+    elif not is_object(at):
+        return f"there is no object at {where}"
+    later = next((one for one in path[depth + 1 :] if isinstance(one, int) and one != 0), None)
+    return "" if later is None else f"an array that is not there begins at [0]; {END_IN}"

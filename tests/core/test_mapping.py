@@ -42,13 +42,28 @@ def test_values_go_where_the_path_says(payload: Any, target: str, value: Any, af
     assert apply_patch(payload or {}, outputs.patch) == after
 
 
+def test_positions_make_an_array_item_by_item() -> None:
+    outputs = put({}, ("made.rows[0].x", 1), ("made.rows[1]", 2), ("made.rows[0].y", 3))
+    assert outputs.payload == {"made": {"rows": [{"x": 1, "y": 3}, 2]}}
+    assert outputs.refused == []
+
+
 @pytest.mark.parametrize(
     ("payload", "target", "fault"),
     [
-        ({"rows": []}, "rows[3]", "no object or array at rows"),
-        ({"rows": 5}, "rows.x", "no object or array at rows"),
+        (
+            {"rows": []},
+            "rows[3]",
+            "rows has 0 items, so the next is at [0]; a path that ends in [] appends",
+        ),
+        ({"rows": 5}, "rows.x", "there is no object at rows"),
+        ({"rows": 5}, "rows[0]", "there is no array at rows"),
         ({"rows": 5}, "rows[]", "not an array"),
-        ({}, "rows[0].x", "a position of an array that is not there"),
+        (
+            {},
+            "rows[1].x",
+            "an array that is not there begins at [0]; a path that ends in [] appends",
+        ),
         ({}, "a.*", "not one place"),
         ({}, "", "not a path"),
     ],
