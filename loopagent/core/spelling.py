@@ -164,7 +164,7 @@ def member_of(models: tuple[type[Wire], ...], value: dict[str, Any]) -> type[Wir
         value: The object.
 
     Returns:
-        The type, or None when it is none of them.
+        The type, or None when it is none of them, or has the keys of several.
     """
     if len(models) == 1:
         return models[0]
@@ -172,7 +172,9 @@ def member_of(models: tuple[type[Wire], ...], value: dict[str, Any]) -> type[Wir
     kind = value.get("type")
     if isinstance(kind, str) and by_type:
         return by_type.get(fold_choice(kind))
-    return next((by_key[key] for key in map(fold_key, value) if key in by_key), None)
+    filled = [fold_key(key) for key, one in value.items() if one is not None]
+    found = {by_key[key] for key in filled or map(fold_key, value) if key in by_key}
+    return found.pop() if len(found) == 1 else None
 
 
 def fold_choice(value: str) -> str:

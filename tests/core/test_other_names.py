@@ -75,3 +75,14 @@ def test_a_mapping_beside_the_action_of_a_loop_is_its_own() -> None:
     made, warnings = read("ForEach", forEach={**loop, "action": own})
     assert made["forEach"]["action"] == own
     assert warnings == ["nextStep.forEach.outputMapping: not part of the protocol, left out"]
+
+
+def test_a_stage_with_two_verbs_is_refused_and_none_of_them_lost() -> None:
+    stages = [{"tool": "look"}, {"select": "id", "first": 1}]
+    reply = {"taskComplete": False, "nextStep": {"type": "Pipeline", "pipeline": {"steps": stages}}}
+    (problem,) = read_reply(json.dumps(reply)).problems
+    assert problem.path == "nextStep.pipeline.steps[1]"
+    assert "exactly one of tool, where" in problem.message
+    nulls = {**dict.fromkeys(("tool", "where", "first"), None), "Select": "id"}
+    made, _ = read("Pipeline", pipeline={"steps": [{"tool": "look"}, nulls]})
+    assert made["pipeline"]["steps"][1] == {"select": "id"}
