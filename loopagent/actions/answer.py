@@ -21,7 +21,13 @@ _LINES: Final = frozenset({"application/x-ndjson", "application/jsonl", "applica
 _TEXTUAL: Final = re.compile(
     r"text/.*|.*[/+](json|xml|yaml|javascript|csv|x-www-form-urlencoded|graphql)"
 )
-_TAG: Final = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+MAX_READ_CHARS: Final = 50_000
+"""How much of a page that means an error is looked at for what it says."""
+_TAG: Final = re.compile(
+    r"<(?:script|style)\b[^<]{0,2000}(?:<(?!/s)[^<]{0,2000}){0,30}</(?:script|style)\s{0,9}>|<[^<>]*>",
+    re.IGNORECASE,
+)
+"""A tag, or what no person reads; bounded, since whoever answers may want it to take for ever."""
 
 
 def view(answer: Answer) -> dict[str, Any]:
@@ -73,7 +79,7 @@ def said(answer: dict[str, Any], kind: str) -> str:
         return f"status {answer['status']}, without a body"
     text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
     if isinstance(body, str) and "html" in kind:
-        text = _TAG.sub(" ", text)
+        text = _TAG.sub(" ", text[:MAX_READ_CHARS])
     text = " ".join(text.split())
     if len(text) > MAX_SAID_CHARS:
         text = f"{text[:MAX_SAID_CHARS]}…"

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from loopagent.actions.format_http import Pagination
     from loopagent.actions.request import Request
 
-_NEXT_LINK: Final = re.compile(r"<([^>]*)>\s*;[^,]*\brel\s*=\s*\"?next\"?", re.IGNORECASE)
+_LINK: Final = re.compile(r"<([^<>]*)>\s*+;([^,<]*)")
+_NEXT: Final = re.compile(r"\brel\s*+=\s*+\"?next\"?", re.IGNORECASE)
 
 
 class Pages:
@@ -75,7 +76,7 @@ class Pages:
             ended = not new or (section.next is not None and not found)
             return None if ended else self._cursor + (1 if section.by == "page" else len(new))
         if section.by == "link":
-            found = found if section.next is not None else _linked(seen)
+            found = found if section.next is not None else linked(seen)
             found = _address(found, self._cursor or first.url) if found else None
         if not found or shown(found) in self._seen:  # a cursor that comes again would never end
             return None
@@ -83,9 +84,10 @@ class Pages:
         return found
 
 
-def _linked(seen: dict[str, Any]) -> str | None:
-    found = _NEXT_LINK.search(str(seen["headers"].get("link", "")))
-    return found[1] if found else None
+def linked(seen: dict[str, Any]) -> str | None:
+    """The address that an answer's `Link` header calls the next one."""
+    links = _LINK.finditer(str(seen["headers"].get("link", "")))
+    return next((one[1] for one in links if _NEXT.search(one[2])), None)
 
 
 def _address(found: Any, current: str) -> str:

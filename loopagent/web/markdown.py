@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from markdown_it.utils import OptionsDict
 
-MAX_CHARS = 200_000
-"""Longer text is shown as it is, without being read as Markdown."""
+MAX_COST = 300_000
+"""Most characters that are read as Markdown for one page, those that mark something up counted as several: a model can
+write texts that take long to read, while nobody else is served. What is beyond is shown as it is."""
+MARKS = "[]!*_`|<>&\\#~\n"
+COST_OF_A_MARK = 8
 TAGS = frozenset(
     {
         "a",
@@ -56,9 +59,28 @@ HEADING_SHIFT = 2
 """The page has its own first headings: those of a text begin below them."""
 
 
-def render(text: str) -> Markup:
-    """Markdown (CommonMark with tables) as safe HTML; an image becomes its description."""
-    if len(text) > MAX_CHARS:
+class Reading:
+    """How much Markdown may still be read for one page."""
+
+    def __init__(self) -> None:
+        self._left = MAX_COST
+
+    def takes(self, text: str) -> bool:
+        """Whether a text is not too much; one that is costs nothing."""
+        cost = len(text) + COST_OF_A_MARK * sum(map(text.count, MARKS))
+        fits = cost <= self._left
+        self._left -= cost if fits else 0
+        return fits
+
+
+def render(text: str, reading: Reading | None = None) -> Markup:
+    """Markdown (CommonMark with tables) as safe HTML; an image becomes its description.
+
+    Args:
+        text: The Markdown.
+        reading: What is left for the page that it stands on; None for a page of its own.
+    """
+    if not (reading or Reading()).takes(text):
         return Markup('<pre tabindex="0">{}</pre>').format(text)
     straight = _TURNING.sub(lambda one: f"[U+{ord(one[0]):04X}]", text)
     return Markup(_clean(_parser().render(straight)))  # noqa: S704 - cleaned by nh3

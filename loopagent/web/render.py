@@ -12,7 +12,8 @@ from importlib.resources import files
 from secrets import token_urlsafe
 from typing import Any, cast
 
-from jinja2 import Environment, PackageLoader
+from jinja2 import Environment, PackageLoader, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -22,7 +23,8 @@ from loopagent.core.tokens import estimate_tokens
 from loopagent.errors import RequestError
 from loopagent.keys import RESERVED
 from loopagent.oidc.spec import OidcProvider
-from loopagent.web.markdown import render as markdown
+from loopagent.web.markdown import Reading
+from loopagent.web.markdown import render as read
 
 
 STATIC = "/static"
@@ -39,6 +41,7 @@ POLICY = (
 )
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 KILO = 1_000
+MAX_FOUND = 1_000
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
 )
@@ -120,6 +123,7 @@ class Pages:
         template = self._environment.get_template(name)
         body = template.render(
             nonce=nonce,
+            reading=Reading(),
             request_path=request.url.path,
             signed_in=bool(request.scope.get(SESSION)),
             caller=request.scope.get(CALLER),
@@ -127,6 +131,12 @@ class Pages:
         )
         policy = {"Content-Security-Policy": POLICY.format(nonce=nonce)}
         return HTMLResponse(body, status, headers={**SECURITY, **policy, **(headers or {})})
+
+
+@pass_context
+def markdown(context: Context, text: str) -> Markup:
+    """A text read as Markdown, as far as the page may read more."""
+    return read(text, context.get("reading"))
 
 
 def ago(at: float, now: float) -> str:
@@ -176,8 +186,10 @@ def _named(found: re.Match[str]) -> str:
 
 
 def found(text: str, wanted: str) -> Markup:
-    """A text with what was looked for in it marked, whatever the case of letters."""
-    parts = re.split(f"({re.escape(wanted)})", text, flags=re.IGNORECASE) if wanted else [text]
+    """A text with what was looked for in it marked, whatever the case of letters, up to `MAX_FOUND` times."""
+    looked_for = f"({re.escape(wanted)})"
+    how: Any = {"maxsplit": MAX_FOUND, "flags": re.IGNORECASE}
+    parts = re.split(looked_for, text, **how) if wanted else [text]
     made = (
         Markup("<mark>{}</mark>").format(visible(one)) if at % 2 else visible(one)
         for at, one in enumerate(parts)

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from loopagent.actions.answer import said
 from loopagent.actions.build import make_action
+from loopagent.actions.pages import linked
 from loopagent.core.outcome import Outcome
 from loopagent.egress import EgressSettings
 from tests.actions.making import Secrets, call, called, code, http_text, means, message, read
@@ -227,6 +229,26 @@ async def test_a_server_without_tls_is_told_from_one_that_is_not_there(web: Web)
     text = http_text(web, "").replace("url: http:", "url: https:")
     outcome = await call(make_action(read(text), means()))
     assert (code(outcome), "secure connection" in message(outcome)) == ("connection", True)
+
+
+@pytest.mark.parametrize("piece", ["<", "<script ", "<style>a", "<script></s", "</"])
+def test_an_error_page_that_is_made_to_take_long_does_not(piece: str) -> None:
+    assert said({"status": 500, "body": piece * 500_000}, "text/html").startswith("status 500")
+
+
+def test_an_error_page_without_what_nobody_reads() -> None:
+    page = "<style>p > a { x: y }</style><p>No <b>such</b> thing<script>if (a < b && c > d) e()</script>"
+    assert (
+        said({"status": 404, "body": page}, "text/html") == "status 404 (text/html): No such thing"
+    )
+
+
+@pytest.mark.parametrize("piece", ["<", "<>;", "<a>; rel ", "<a>;a rel=", "<a>   "])
+def test_links_that_are_made_to_take_long_do_not(piece: str) -> None:
+    links = piece * 20_000
+    assert linked({"headers": {"link": links}}) is None
+    more = {"headers": {"link": f'{links},<b?x=1,2>; a="c"; REL="next"'}}
+    assert linked(more) == "b?x=1,2"
 
 
 async def test_a_long_error_is_cut(web: Web) -> None:

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, expect
 
-from loopagent.web.markdown import render
+from loopagent.web.markdown import Reading, render
 from tests.web.browser import watched
 
 
@@ -51,8 +51,20 @@ def test_what_people_write_is_shown() -> None:
         in html
     )
     assert "<td>2</td>" in html
-    assert "<pre " in render("x" * 300_000)
+    assert "<pre " in render("x" * 300_001)
     assert "[image: a cat]" in render("![a cat](https://evil.example/cat.png)")
+
+
+@pytest.mark.parametrize("sign", ["[", "![", "*a ", "|-|-\n", "[a]["])
+def test_what_would_take_long_to_read_is_shown_as_it_is(sign: str) -> None:
+    assert render(sign * 100_000).startswith("<pre ")
+
+
+def test_what_texts_of_one_page_take_adds_up() -> None:
+    reading = Reading()
+    assert render("**a** " * 20_000, reading).startswith("<pre ")
+    assert [render("**a** " * 3_000, reading)[:4] for _ in range(4)] == ["<p><"] * 2 + ["<pre"] * 2
+    assert render("**a**", reading).startswith("<p><strong>")
 
 
 def test_a_hostile_plan_stays_text_in_the_page(
