@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import MaxDepthExceededError
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
@@ -24,6 +25,8 @@ MAX_NODES: Final = 100_000
 """Values in a text, those of repeated aliases included."""
 MAX_DEPTH: Final = 60
 """Levels of nesting."""
+MAX_PROBLEMS: Final = 100
+"""Most complaints about one text."""
 _T = TypeVar("_T")
 Loc = tuple[int | str, ...]
 """Keys and positions from the outside in."""
@@ -170,8 +173,15 @@ def _parse_all(text: str, path: Path) -> list[Node]:
 
 
 def _composed(text: str, path: Path, compose: Callable[[Any], _T]) -> _T:
+    reader = cast("Any", YAML(typ="rt", pure=True))
+    reader.max_depth = (
+        5 * MAX_DEPTH
+    )  # found before it takes long; a few levels too many are told with their place
+    reader.composer.warn_double_anchors = False  # the later one counts, as YAML says
     try:
-        return compose(YAML(typ="rt", pure=True))
+        return compose(reader)
+    except MaxDepthExceededError:
+        line, column, what = 1, 1, "nested too deeply"
     except MarkedYAMLError as error:
         raw = cast("Any", error)
         line, column = _place(raw.problem_mark or raw.context_mark)
@@ -321,7 +331,8 @@ class _Reader:
 
     def _complain(self, node: Node, loc: Loc, what: str) -> None:
         line, column = _position(node)
-        self.problems.append(f"{self._path}:{line}:{column}: {show_loc(loc)}: {what}")
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(f"{self._path}:{line}:{column}: {show_loc(loc)}: {what}")
 
 
 def show_loc(loc: Loc) -> str:

@@ -230,3 +230,11 @@ def problems_of(text: str, path: Path) -> list[str]:
     except DocumentError as error:
         return error.problems
     return []
+
+
+def test_a_name_that_is_given_twice_is_what_it_was_given_last_and_no_warning() -> None:
+    assert read_document("a: &x 1\nb: &x 2\nc: *x", YAML).value == {"a": 1, "b": 2, "c": 2}
+
+
+def test_there_is_an_end_to_complaints() -> None:
+    assert len(complaints("a: 1\n" * 300)) == 100

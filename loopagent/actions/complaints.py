@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from loopagent.documents import Document, Loc
 
+MAX_INVALID: Final = 100
+"""Most complaints of pydantic that are told about one document."""
 TAGS: Final = ("kind", "type")
 """Keys that say which of several forms an object has."""
 _CHOICES: Final = re.compile(r"expected (?:one of )?('[^']*'(?:(?:, | or )+'[^']*')*)")
@@ -67,7 +69,7 @@ class Complaints:
     def add_invalid(self, error: ValidationError, model: type[BaseModel]) -> list[Loc]:
         """Keep what pydantic found; returns the places."""
         data = self.document.value
-        details = error.errors(include_url=False)
+        details = error.errors(include_url=False)[:MAX_INVALID]
         places = [_without_tags(one["loc"], data) for one in details]
         unknown = {
             path_text(place)
@@ -76,7 +78,7 @@ class Complaints:
         }
         shown = [(*place, *_tag_of(one)) for place, one in zip(places, details, strict=True)]
         locs = {path_text(one): one for one in shown}
-        for problem in problems_of(error, data):
+        for problem in problems_of(error, data)[:MAX_INVALID]:
             loc = locs.get(problem.path)
             if loc is None:
                 self.add((), f"{problem.path}: {problem.message}")  # better far off than not at all

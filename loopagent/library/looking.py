@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -133,7 +134,9 @@ class Looking:
             row = await self._store.built(tenant, name) if name is not None else None
             files = {} if row is None else row.files
         built = await self.definitions.all(tenant)
-        return check_text(text, files, self.around, tenant=tenant, name=name, built=built)
+        return await asyncio.to_thread(  # a text can be made to take long
+            check_text, text, files, self.around, tenant=tenant, name=name, built=built
+        )
 
     async def lint(
         self,

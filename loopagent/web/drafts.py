@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,7 @@ async def known_actions(request: Request) -> list[ActionFile]:
     """Every action of files and drafts that can be read."""
     made = [one.file for one in app_of(request).actions.values() if isinstance(one, FileAction)]
     for built in await library_of(request).list(tenant_of(request)):
-        made += read_actions(built.draft, WHERE).actions
+        made += (await asyncio.to_thread(read_actions, built.draft, WHERE)).actions
     return made
 
 

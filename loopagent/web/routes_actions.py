@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from urllib.parse import quote
 
@@ -49,7 +50,7 @@ async def all_rows(request: Request) -> list[Row]:
     """All actions, with who uses them."""
     app, tenant = app_of(request), tenant_of(request)
     built, live = await app.library.list(tenant), await app.library.definitions.all(tenant)
-    return list_rows(app.actions, app.agents, built, live)
+    return await asyncio.to_thread(list_rows, app.actions, app.agents, built, live)
 
 
 def _new_page(request: Request, sent: Fields, error: RequestError | None = None) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from urllib.parse import quote
 
@@ -57,7 +58,7 @@ async def editor_page(
     library = app_of(request).library
     complaints = await library.lint(row.tenant, made.text, row.name)
     rows = await all_rows(request)
-    form = form_context(made, sent)
+    form = await asyncio.to_thread(form_context, made, sent)  # reads the text, which may take long
     context = {
         **form,
         "row": row,
@@ -87,7 +88,8 @@ async def change_action(request: Request, name: str) -> Response:
     text, (do, _, rest) = one(sent, "text"), one(sent, "do").partition(" ")
     if do == "check" and one(sent, "new.param").strip():
         do, rest = "add", "params"  # Enter, where the name of a new one stands
-    made = changed(text, one(sent, "base") or text, sent, "" if do in DOES else f"{do} {rest}")
+    button = "" if do in DOES else f"{do} {rest}"
+    made = await asyncio.to_thread(changed, text, one(sent, "base") or text, sent, button)
     keeps = do in KEEPS and not made.errors and not made.problem
     if not keeps:
         return await editor_page(request, await _row(library, tenant, name, sent), made, sent)

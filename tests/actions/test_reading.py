@@ -413,3 +413,8 @@ def test_texts_are_filled(text: str, filled: str) -> None:
 
 def test_what_was_filled_in_is_not_filled_again() -> None:
     assert Template("{{ x }}").fill({"x": "{{ y }}", "y": "no"}) == "{{ y }}"
+
+
+def test_there_is_an_end_to_complaints() -> None:
+    text = "name: x\n" + "".join(f"a{number}: 1\n" for number in range(1_000))
+    assert 0 < len(read_actions(text, Path("x.action.yaml")).problems) <= 101
