@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from loopagent.access import AccessSettings
 from loopagent.actions.mcp_servers import McpServer
@@ -26,7 +26,7 @@ class Settings(Spec):
     model: str | None = None
     """`provider:model` for agents that name none."""
     db: str | None = None
-    """Where runs are kept: a file or a store URL."""
+    """Where runs are kept, a file or a store URL."""
     embeddings: str | None = None
     """`openai:NAME` or `http://HOST:PORT/v1#NAME`: a model by which notes are found by meaning too."""
     structured: Literal["auto", "on", "off"] = "auto"
@@ -39,7 +39,7 @@ class Settings(Spec):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least level of what `serve` logs."""
     log_format: Literal["auto", "json", "plain"] = "auto"
-    """How `serve` logs: `auto` is plain in a terminal and JSON elsewhere."""
+    """How `serve` logs, `plain` or `json`; `auto` is plain in a terminal and JSON elsewhere."""
 
     metrics: bool = True
     """Whether `serve` counts, and shows that at `/metrics`."""
@@ -55,17 +55,6 @@ class Settings(Spec):
     """Modules, with all below them, whose functions may be low-code actions."""
     lease_seconds: float = Field(default=LEASE_SECONDS, ge=1, le=3600)
     """How long after the death of a process others wait before they take up its runs."""
-
-    @field_validator("secrets", "allowed_modules", mode="before")
-    @classmethod
-    def _names(cls, value: Any) -> Any:
-        """The environment has one text for all names."""
-        return (
-            [one.strip() for one in value.split(",") if one.strip()]
-            if isinstance(value, str)
-            else value
-        )
-
     library: LibrarySettings = LibrarySettings()
     """How many actions may be built in the page, and how large they may be."""
     notifications: NotificationSettings = NotificationSettings()

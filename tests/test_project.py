@@ -191,6 +191,31 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     assert (project.settings.model, project.settings.db) == ("scripted:a", "b.db")
 
 
+def test_the_environment_wins_inside_of_tables_too(tmp_path: Path) -> None:
+    text = "[access]\nburst = 9\nsession_hours = 3\n[retention]\nrunDays = 7\n"
+    made(tmp_path, **{"loopagent.toml": text})
+    names = {"ACCESS_SESSION_HOURS": "4", "RETENTION_LOG_DAYS": "2", "EGRESS_PORTS": "80, 8443"}
+    names |= {"ACCESS_EXCLUSIVE_CLAIMS": "true", "ALLOWED_MODULES": "a.b,c", "LIBRARY_MODELS": ""}
+    env = {f"LOOPAGENT_{name}": value for name, value in names.items()}
+    found = load_project(tmp_path, env=env).settings
+    access = found.access
+    assert (access.burst, access.session_hours, access.exclusive_claims) == (9, 4.0, True)
+    assert (found.retention.run_days, found.retention.log_days) == (7.0, 2.0)
+    assert (found.egress.ports, found.allowed_modules) == ((80, 8443), ("a.b", "c"))
+    assert found.library.models == ()
+
+
+def test_the_variable_is_named_that_gave_what_is_wrong(tmp_path: Path) -> None:
+    made(tmp_path, **{"loopagent.toml": "access = 3\n"})
+    names = {"ACCESS_BURST": "1", "EGRESS_PORTS": "80,99999", "RETENTION_LOG_DAYS": "soon"}
+    with pytest.raises(ConfigError) as caught:
+        load_project(tmp_path, env={f"LOOPAGENT_{name}": value for name, value in names.items()})
+    text = "\n".join(caught.value.problems)
+    assert "loopagent.toml:1:1: access: expected an object, got number 3" in text
+    assert "$LOOPAGENT_EGRESS_PORTS:1:1: egress.ports[1]: " in text
+    assert "$LOOPAGENT_RETENTION_LOG_DAYS:1:1: retention.logDays: expected a number" in text
+
+
 def test_the_environment_of_the_process_counts_when_none_is_given(tmp_path: Path) -> None:
     made(tmp_path, **{"loopagent.toml": 'db = "a.db"\n'})
     assert load_project(tmp_path).settings.db == "a.db"

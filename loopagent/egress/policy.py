@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
@@ -46,7 +46,7 @@ class EgressSettings(Spec):
 
     hosts: tuple[str, ...] = ()
     """Hosts that actions may call at all, like `api.example.com` or `*.example.com`; empty for those they name."""
-    ports: tuple[int, ...] = Field(default=(), max_length=100)
+    ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = Field(default=(), max_length=100)
     """Ports that actions may call at all; empty for those they name."""
     private_networks: tuple[str, ...] = ()
     """Networks that are not public and may be reached all the same, like `127.0.0.0/8`."""

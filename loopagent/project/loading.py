@@ -26,6 +26,7 @@ from loopagent.agent import Agent
 from loopagent.core.names import closest
 from loopagent.errors import ConfigError
 from loopagent.hooks import Hook
+from loopagent.project import environment
 from loopagent.project.action_files import means_of, read_action_files, warn_of_deprecated
 from loopagent.project.agents import read_agents
 from loopagent.project.approval import callable_names
@@ -41,7 +42,6 @@ from loopagent.triggers.spec import TriggerSpec
 MAX_FILE_BYTES: Final = 500_000
 """Size up to which a file of a project is read."""
 SETTINGS_FILE: Final = "loopagent.toml"
-ENVIRONMENT: Final = "LOOPAGENT_"
 _FRONT_KEYS: Final = ("enabled", "name", "description")
 _PLACE: Final = re.compile(r"(.*?):(\d+):(\d+):")
 _TOML_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
@@ -185,20 +185,16 @@ def _settings(files: Files, env: Mapping[str, str]) -> Settings:
     path = files.folder / SETTINGS_FILE
     text = files.text(path) if path.exists() else ""
     values = _toml(files, path, text or "")
-    given = {
-        name: env[f"{ENVIRONMENT}{name.upper()}"]
-        for name in Settings.model_fields
-        if env.get(f"{ENVIRONMENT}{name.upper()}")
-    }
-    aliases = {name: one.alias or name for name, one in Settings.model_fields.items()}
-    values |= {aliases[name]: value for name, value in given.items()}
+    known = environment.given(env)
+    for one in known.values():
+        environment.put(values, one, env[one.name])
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         found = explain(error, values, Settings, (), lambda loc: _toml_position(text or "", loc))
-    origin = {aliases[name]: Path(f"${ENVIRONMENT}{name.upper()}") for name in given}
     for at, where, what in found:
-        files.complain(origin.get(where, path), what, at=at, where=where)
+        variable = environment.origin(known, where)
+        files.complain(Path(f"${variable.name}") if variable else path, what, at=at, where=where)
     return Settings()
 
 

@@ -17,7 +17,7 @@ MAX_AGENTS_LINES = 60
 NAMED_FILE = re.compile(r"`((?:[\w.-]+/)*[\w-]+\.(?:py|md|toml|txt|j2|sql))`")
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)")
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
-MADE_UP = frozenset({"core/steps/NAME.py", "SHORT-NAME.KIND.md"})
+MADE_UP = frozenset({"core/steps/NAME.py", "SHORT-NAME.KIND.md", "SKILL.md", "loopagent.toml"})
 
 
 def names(document: Path) -> list[str]:
