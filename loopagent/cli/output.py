@@ -9,6 +9,7 @@ from dataclasses import fields
 from typing import Any
 
 from pydantic.alias_generators import to_camel
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -36,17 +37,33 @@ def print_json(value: Any) -> None:
     sys.stdout.flush()
 
 
+ROOM_CELLS = 24
+"""Least width of a column whose texts are broken."""
+
+
 def wire(row: Any) -> dict[str, Any]:
     """A row of a store under the names that JSON has everywhere, here as over HTTP."""
     return {to_camel(one.name): getattr(row, one.name) for one in fields(row)}
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows under headings."""
-    made = Table(*columns, box=None, pad_edge=False)
+    """Rows under headings.
+
+    What is one word, such as an id, is never cut, so that it can be copied. Longer texts are broken where that leaves
+    them some room, and only in a terminal: what reads the output otherwise gets a line a row.
+    """
+    cells = [[name, *(visible(row[at]).plain for row in rows)] for at, name in enumerate(columns)]
+    widths = [max(cell_len(one) for one in column) for column in cells]
+    words = [not any(" " in one for one in column[1:]) for column in cells]
+    gaps = 2 * (len(columns) - 1)
+    room = out.width - gaps - sum(width for width, word in zip(widths, words, strict=True) if word)
+    whole = not out.is_terminal or room < ROOM_CELLS * words.count(False)
+    made = Table(box=None, pad_edge=False, width=sum(widths) + gaps if whole else None)
+    for name, width, word in zip(columns, widths, words, strict=True):
+        made.add_column(name, no_wrap=whole or word, width=width if word else None)
     for row in rows:
         made.add_row(*(visible(one) for one in row))
-    out.print(made)
+    out.print(made, soft_wrap=whole)
 
 
 def short(value: Any, most: int = MAX_VALUE_CHARS) -> str:

@@ -104,3 +104,12 @@ def test_nothing_is_drawn_where_nobody_looks() -> None:
     with Bars(on=True, console=Console(file=drawn)) as bars:
         bars.add(_event("loop.started", kind="forEach", what="x", passes=9))
     assert drawn.getvalue() == ""
+
+
+def test_a_row_is_a_line_with_its_whole_id_for_other_programs(kept: tuple[str, ...]) -> None:
+    task = "Which orders are late, and " * 3
+    assert loopagent("run", "order-analyst", task, *kept).returncode == 3
+    head, *rows = loopagent("runs", "list", *kept, COLUMNS="50").stdout.splitlines()
+    assert head.split() == ["run", "agent", "status", "state", "turns", "changed", "task"]
+    known = json.loads(loopagent("runs", "list", *kept, "--json").stdout)
+    assert [one.split()[0] for one in rows] == [one["id"] for one in known]
