@@ -56,6 +56,7 @@ _READING: Final = f"""
 {V1}/runs/{{run}}/artifacts/{{handle}}/look
 {V1}/runs/{{run}}/artifacts/{{handle}}/changes/{{before}}
 {V1}/artifacts
+{V1}/artifacts/{{artifact}}
 {V1}/runs/{{run}}/client-tools
 {V1}/runs/{{run}}/approvals
 {V1}/runs/{{run}}/compare/{{other}}

@@ -41,6 +41,7 @@ class ArtifactFilter:
     """What stands somewhere in the name, whatever the case."""
     min_size: int | None = None
     max_size: int | None = None
+    artifact_id: str | None = None
 
 
 class ArtifactStore(Protocol):

@@ -306,7 +306,10 @@ class SkillSummary(View):
 class AgentDetail(AgentSummary):
     """An agent with its schemas."""
 
+    input_schema: dict[str, JsonValue] | None = None
+    """Of the parameters that its instructions have; null where they have none."""
     payload_schema: dict[str, JsonValue] | None = None
+    """Of the working data; null where anything goes."""
     actions: list[dict[str, JsonValue]] = []
     client_tools: list[dict[str, JsonValue]] = []
     skills: list[SkillSummary] = []

@@ -36,13 +36,14 @@ async def list_agents(app: Host) -> AgentList:
 
 @router.get("/agents/{name}", responses=responses(401, 404, 422, 503))
 async def show_agent(app: Host, name: AgentName) -> AgentDetail:
-    """Look at an agent: payload schema, actions, limits."""
+    """Look at an agent: input and payload schemas, actions, limits."""
     agent = app.agents.get(name)
     if agent is None:
         raise RequestError("unknown_agent", f"There is no agent {name!r}.", status=404)
     spec = agent.spec
     return AgentDetail(
         **_summary(app, agent).model_dump(by_alias=False),
+        input_schema=spec.parameters,
         payload_schema=spec.payload.schema_,
         actions=[one.model_dump(mode="json", by_alias=True) for one in spec.actions],
         client_tools=[one.model_dump(mode="json", by_alias=True) for one in spec.client_tools],

@@ -27,6 +27,7 @@ from loopagent.http.attachment_models import NewFiles
 from loopagent.http.problems import responses
 from loopagent.http.routes_runs import Host, Key, RunId
 from loopagent.http.uploads import UploadRoute, form, uploaded
+from loopagent.ports import StoredArtifact
 from loopagent.viewing import changes_of, look_into
 
 
@@ -37,10 +38,19 @@ Handle = Annotated[
 ]
 ArtifactKind = Literal["text", "json", "csv", "tables", "pdf", "docx", "xlsx", "image", "binary"]
 MAX_SIZE = 10**15
+MAX_TRIED = 20
+"""Runs that are asked for a content: those whose results are not kept any more have it no longer."""
 Size = Annotated[
     int | None,
     Query(alias="minSize", ge=0, le=MAX_SIZE, description="Bytes of a file, characters of a text."),
 ]
+BYTES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Its bytes.",
+        "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+    },
+    **responses(401, 404, 422, 503),
+}
 SAFE = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'",
@@ -130,13 +140,7 @@ async def show_changes(app: Host, run_id: RunId, handle: Handle, before: Handle)
 @router.get(
     "/runs/{run_id}/artifacts/{handle}",
     response_class=Response,
-    responses={
-        200: {
-            "description": "Its bytes.",
-            "content": {"application/octet-stream": {"schema": {"type": "string"}}},
-        },
-        **responses(401, 404, 422, 503),
-    },
+    responses=BYTES,
 )
 async def show_artifact(app: Host, run_id: RunId, handle: Handle) -> Response:
     """Fetch a stored result or file, by its letters or by its hash."""
@@ -146,7 +150,26 @@ async def show_artifact(app: Host, run_id: RunId, handle: Handle) -> Response:
     if stored is None:
         text = f"Run {run_id!r} has no artifact {handle!r}."
         raise RequestError("unknown_artifact", text, status=404)
-    name = (known.name if known else "") or f"{run_id}-{handle}"
+    return _handed_out(stored, (known.name if known else "") or f"{run_id}-{handle}")
+
+
+@router.get("/artifacts/{artifact_id}", response_class=Response, responses=BYTES)
+async def show_content(
+    app: Host,
+    who: Who,
+    artifact_id: Annotated[str, Path(max_length=100, description="SHA-256 of the content.")],
+) -> Response:
+    """Fetch a stored result or file by its hash alone, whatever run knows it."""
+    wanted = ArtifactFilter(tenant=who.tenant, artifact_id=artifact_id.lower())
+    rows, _ = await app.store.artifacts(wanted, limit=MAX_TRIED)
+    for one in rows:
+        stored = await app.store.artifact(one.run_id, one.artifact_id)
+        if stored is not None:
+            return _handed_out(stored, one.name or artifact_id)
+    raise RequestError("unknown_artifact", f"There is no artifact {artifact_id!r}.", status=404)
+
+
+def _handed_out(stored: StoredArtifact, name: str) -> Response:
     disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
     headers = {**SAFE, "Content-Disposition": disposition}
     return Response(stored.content, media_type=stored.media_type, headers=headers)

@@ -71,6 +71,7 @@ class MemoryArtifacts:
 def _fits(wanted: ArtifactFilter, row: ArtifactRow) -> bool:
     return (
         wanted.run_id in (None, row.run_id)
+        and wanted.artifact_id in (None, row.artifact_id)
         and wanted.kind in (None, row.kind)
         and (wanted.name or "").casefold() in row.name.casefold()
         and row.size >= (wanted.min_size or 0)

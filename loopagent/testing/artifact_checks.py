@@ -54,6 +54,8 @@ async def check_artifact_lists(store: Store) -> None:
     same(await _found(store, kind="json"), [third], "of a kind")
     same(await _found(store, name="GRÖSSE"), [second], "by a part of the name")
     same(await _found(store, name="%"), [], "by a part that no name has")
+    same(await _found(store, artifact_id="B" * 64), [second], "those of a content")
+    same(await _found(store, artifact_id="b" * 64), [], "those of no content")
     same(await _found(store, min_size=20), [first, second], "large ones")
     same(await _found(store, min_size=11, max_size=29), [second], "neither small nor large ones")
     rows, _ = await store.artifacts(ArtifactFilter(name="csv"))

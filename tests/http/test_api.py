@@ -310,7 +310,8 @@ def test_lists_page_with_cursors(client: httpx2.Client) -> None:
     ids = [one["id"] for one in (*first["runs"], *second["runs"])]
     assert len(ids) == len(set(ids)) == 4
     assert {one["name"] for one in client.get("/agents").json()["agents"]} == set(SCRIPTS)
-    assert client.get("/agents/mailer").json()["actions"][1]["effects"] == "external"
+    mailer = client.get("/agents/mailer").json()
+    assert (mailer["actions"][1]["effects"], mailer["inputSchema"]) == ("external", None)
 
 
 def test_sigterm_ends_open_streams_and_the_next_start_goes_on(tmp_path: Path) -> None:

@@ -29,6 +29,13 @@ def test_files_go_in_and_come_out_as_they_were(tmp_path: Path) -> None:
         assert got.content == PAGE, got.text
         assert got.headers["content-disposition"] == "attachment; filename*=UTF-8''pag%C3%A9.html"
         assert got.headers["x-content-type-options"] == "nosniff"
+        by_hash = client.get(f"/artifacts/{listed['artifactId'].upper()}")
+        assert (by_hash.content, by_hash.headers["content-disposition"]) == (
+            PAGE,
+            got.headers["content-disposition"],
+        )
+        unknown = client.get(f"/artifacts/{'0' * 64}")
+        assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_artifact")
         assert "sandbox" in got.headers["content-security-policy"]
         missing = client.get(f"/runs/{run}/artifacts/B")
         assert (missing.status_code, missing.json()["code"]) == (404, "unknown_artifact")

@@ -18,6 +18,7 @@ import pytest
 
 from loopagent import Agent, App
 from loopagent.access_rules import OPEN, RULES
+from loopagent.artifact_port import ArtifactFilter
 from loopagent.attachments import Attachment
 from loopagent.http import create_api
 from loopagent.keys import shown_id
@@ -78,6 +79,7 @@ MINE = (
     "/runs",
     "/requests",
     "/triggers",
+    "/artifacts/",
     "/conversations",
     "/memory",
     "/notifications",
@@ -170,6 +172,7 @@ async def site() -> AsyncIterator[Site]:
             "turn": "1",
             "number": "1",
             "handle": "A",
+            "artifact_id": (await app.store.artifacts(ArtifactFilter()))[0][0].artifact_id,
             "before": "A",
             "call_id": "c",
             "approval_id": "none",

@@ -48,6 +48,7 @@ async def _listed(
     given = {
         "entry.tenant = @": wanted.tenant,
         "entry.run = (SELECT key FROM run WHERE id = @)": wanted.run_id,
+        "entry.artifact_id = @": wanted.artifact_id,
         "entry.kind = @": wanted.kind,
         "strpos(entry.folded, @) > 0": wanted.name and wanted.name.casefold(),
         "entry.size >= @": wanted.min_size,

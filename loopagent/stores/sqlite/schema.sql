@@ -136,6 +136,7 @@ CREATE TABLE artifact_entry (
   created_at REAL NOT NULL
 );
 CREATE INDEX artifact_entry_run ON artifact_entry (run);
+CREATE INDEX artifact_entry_content ON artifact_entry (artifact_id);
 
 CREATE TABLE answer (
   key INTEGER PRIMARY KEY,

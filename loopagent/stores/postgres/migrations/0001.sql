@@ -142,6 +142,7 @@ CREATE TABLE artifact_entry (
   created_at double precision NOT NULL
 );
 CREATE INDEX artifact_entry_run ON artifact_entry (run);
+CREATE INDEX artifact_entry_content ON artifact_entry (artifact_id);
 CREATE INDEX artifact_entry_tenant ON artifact_entry (tenant, key);
 
 CREATE TABLE answer (
