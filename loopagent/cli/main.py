@@ -22,7 +22,7 @@ COMMANDS: Final = {
     ),
     "serve": (
         "serving:serve",
-        "Serve the HTTP API of a project, and run its agents in this process unless told not to.",
+        "Serve the HTTP API of a project, and run its agents, in this process unless told otherwise.",
     ),
     "worker": (
         "worker:worker",

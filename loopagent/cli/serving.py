@@ -19,6 +19,8 @@ from loopagent.app import App
 from loopagent.cli.opening import Database, ProjectDir, open_app
 from loopagent.cli.output import out
 from loopagent.cli.session import drive, run_async
+from loopagent.cli.worker import shared
+from loopagent.cli.workforce import Workforce
 from loopagent.egress import EgressSettings
 from loopagent.errors import ConfigError
 from loopagent.http.server import make_server
@@ -62,6 +64,14 @@ def serve(
             help="Run agents in this process, or leave that to workers on the same database.",
         ),
     ] = True,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Run agents in so many processes beside this one; 0 runs them in this one.",
+        ),
+    ] = 0,
     auth: Annotated[
         bool,
         typer.Option(
@@ -70,12 +80,16 @@ def serve(
         ),
     ] = True,
 ) -> None:
-    """Serve the HTTP API of a project, and run its agents in this process unless told not to."""
+    """Serve the HTTP API of a project, and run its agents, in this process unless told otherwise."""
+    if workers and not work:
+        raise ConfigError("Give --workers or --no-work, not both.")
     loaded = load_project(project)
-    app = open_app(loaded, db or loaded.settings.db or "runs.db", serving=True, work=work)
+    url = db or loaded.settings.db or "runs.db"
+    force = Workforce(workers, project, shared(url)) if workers else None
+    app = open_app(loaded, url, serving=True, work=work and not workers)
     known = loaded.settings
     letting = Letting(known.access, not auth, known.oidc, known.egress)
-    serve_forever(app, host, port, letting=letting)
+    serve_forever(app, host, port, force, letting=letting)
 
 
 async def headless_demo(project: Project) -> int:
@@ -206,3 +220,4 @@ async def _served(
         await server.serve()
     finally:
         announcing.cancel()
+        await asyncio.gather(announcing, return_exceptions=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from pathlib import Path
 from types import FrameType
@@ -20,6 +21,8 @@ from loopagent.project import load_project
 
 GRACE_SECONDS = 30.0
 MAX_RUNS = 100
+INPUT = 0
+"""Number of standard input."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -36,14 +39,14 @@ def worker(
     grace_seconds: Annotated[
         float, typer.Option(min=0.0, help="How long calls under way may go on after SIGTERM.")
     ] = GRACE_SECONDS,
+    until_eof: Annotated[
+        bool,
+        typer.Option("--until-eof", help="Stop when standard input ends, as after a SIGTERM."),
+    ] = False,
 ) -> None:
     """Work on the runs of a shared database, without HTTP, until SIGTERM or Ctrl-C."""
     loaded = load_project(project)
-    url = db or loaded.settings.db
-    if url is None or url.startswith(("memory:", "sqlite://?")) or url == "sqlite://":
-        raise ConfigError(
-            "A worker needs the database of the server that takes its runs: --db postgresql://… (or --db FILE)."
-        )
+    url = shared(db or loaded.settings.db)
     app = open_app(
         loaded,
         url,
@@ -52,10 +55,23 @@ def worker(
         lease_seconds=lease_seconds,
         grace_seconds=grace_seconds,
     )
-    run_async(work(app))
+    run_async(work(app, until_eof=until_eof))
 
 
-async def work(app: App) -> int:
+def shared(url: str | None) -> str:
+    """The address of a database that several processes can use.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    if url is None or url.startswith(("memory:", "sqlite://?")) or url == "sqlite://":
+        raise ConfigError(
+            "A worker needs the database of the server that takes its runs: --db postgresql://… (or --db FILE)."
+        )
+    return url
+
+
+async def work(app: App, *, until_eof: bool = False) -> int:
     """Work until a stop signal comes. A second one ends the process at once: others take its runs up."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -67,8 +83,15 @@ async def work(app: App) -> int:
             signal.signal(one, signal.SIG_DFL)
         loop.call_soon_threadsafe(stop.set)
 
+    def look() -> None:
+        if not os.read(INPUT, 4096):
+            loop.remove_reader(INPUT)
+            stop.set()
+
     for one in SIGNALS:
         signal.signal(one, handle)
+    if until_eof:
+        loop.add_reader(INPUT, look)
     try:
         async with app:
             out.print(f"working as {app.owner}", markup=False)

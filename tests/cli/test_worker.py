@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.cli.commands import loopagent
 from tests.http.server import make_project
 
 
@@ -102,3 +103,47 @@ def test_a_worker_needs_a_database_that_is_shared(tmp_path: Path) -> None:
         )
         assert done.returncode == 2, done.stderr
         assert "postgresql://" in done.stderr
+
+
+def test_workers_beside_a_server_are_replaced_and_stop_with_it(tmp_path: Path) -> None:
+    where = ("--project", str(make_project(tmp_path)), "--db", str(tmp_path / "runs.db"))
+    with command("serve", *where, "--port", "0", "--workers", "1") as server:
+        base = said(server, "listening on").split()[-1]
+        first = int(said(server, "working as").split(":")[-2])
+        with httpx2.Client(base_url=base, timeout=30) as client:
+            body = {"agent": "looker", "message": "Look."}
+            run = client.post("/runs", json=body).json()["id"]
+            assert ended(client, run)["status"] == "completed"
+            os.kill(first, signal.SIGKILL)
+            second = int(said(server, "working as").split(":")[-2])
+            again = client.post("/runs", json=body).json()["id"]
+            assert ended(client, again)["status"] == "completed"
+        server.send_signal(signal.SIGTERM)
+        out, _ = server.communicate(timeout=PATIENCE_SECONDS)
+        assert "stopping" in out, "the worker is told to stop, and does"
+        with pytest.raises(ProcessLookupError):
+            os.kill(second, 0)
+
+
+def test_a_worker_stops_when_whoever_started_it_is_gone(tmp_path: Path) -> None:
+    project, db = str(make_project(tmp_path)), str(tmp_path / "runs.db")
+    done = subprocess.run(
+        [sys.executable, "-m", "loopagent", "worker", "--project", project, "--until-eof"],
+        input="",
+        env={**os.environ, "LOOPAGENT_DB": db},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+        cwd=ROOT,
+    )
+    assert (done.returncode, "stopping" in done.stdout) == (0, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "why"), [(("--no-work",), "not both"), (("--db", "memory://"), "postgresql://")]
+)
+def test_workers_need_work_and_a_database(tmp_path: Path, more: tuple[str, ...], why: str) -> None:
+    project = make_project(tmp_path)
+    done = loopagent("serve", "--project", str(project), "--workers", "2", *more)
+    assert (done.returncode, why in done.stderr) == (2, True), done.stderr
