@@ -314,8 +314,8 @@ def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:
         commands=tuple(reply.get("actionableCommands") or ()),
         claimed=reading.claims_complete,
     )
-    for fact in step.opened(tx.state):
-        tx.fact(fact, "model")
+    for key, fact in step.opened(tx.state):
+        tx.fact(fact, "model", key=key)
     tx.count(nudges=0, reads_first=0)
     _watch_repetition(tx, json_hash(step.sameness(request, reply)))
 

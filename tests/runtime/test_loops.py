@@ -172,10 +172,11 @@ async def test_full_results_and_progress_can_be_seen() -> None:
     assert progress[-1] == {"done": 100, "failed": 0, "passes": 100}
     assert [one["done"] for one in progress] == sorted({one["done"] for one in progress})
     assert all("seq" not in one for one in seen if one["type"] == "loop.progress")
-    assert [one["type"] for one in seen if one["type"].startswith("loop.") and "seq" in one] == [
-        "loop.started",
-        "loop.completed",
-    ]
+    assert [
+        (one["type"], one["path"])
+        for one in seen
+        if one["type"].startswith("loop.") and "seq" in one
+    ] == [("loop.started", "turn/1/each"), ("loop.completed", "turn/1/each")]
 
 
 async def test_a_pause_goes_on_to_the_same_moment_after_a_restart(tmp_path: Path) -> None:

@@ -157,8 +157,8 @@ class NextStep(Wire):
         del run
         return self, [], []
 
-    def opened(self, run: RunState) -> tuple[FactData, ...]:
-        """Public events of the moment when the step begins."""
+    def opened(self, run: RunState) -> tuple[tuple[str, FactData], ...]:
+        """Public events of the moment when the step begins, each with the key that its end will have, too."""
         del run
         return ()
 

@@ -90,7 +90,7 @@ class ForEach(LoopStep, NextStep):
         step = self if checked is loop else self.model_copy(update={"for_each": checked})
         return step, problems, warnings
 
-    def opened(self, run: RunState) -> tuple[FactData, ...]:
+    def opened(self, run: RunState) -> tuple[tuple[str, FactData], ...]:
         """The loop begins."""
         course = self._begin(run)
         started = LoopStarted(
@@ -100,7 +100,7 @@ class ForEach(LoopStep, NextStep):
             passes=course.rule.most,
             side_by_side=course.rule.side_by_side,
         )
-        return (started,)
+        return ((PREFIX, started),)
 
     def _done(self, run: RunState, course: Course, results: Outcomes) -> Done:
         items = _items(run, self.for_each)

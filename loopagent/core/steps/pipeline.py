@@ -95,10 +95,10 @@ class Pipeline(NextStep):
             warnings,
         )
 
-    def opened(self, run: RunState) -> tuple[FactData, ...]:
+    def opened(self, run: RunState) -> tuple[tuple[str, FactData], ...]:
         """The pipeline begins."""
         del run
-        return (diagnosis.started(self.pipeline),)
+        return ((KEY, diagnosis.started(self.pipeline)),)
 
     def resume(self, run: RunState, results: Outcomes) -> Wait | Done:
         """Walk it from the start with what is known: ask for the next calls, or hand out the last value."""

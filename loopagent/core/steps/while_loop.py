@@ -64,11 +64,11 @@ class While(LoopStep, NextStep):
         step = self if checked is loop else self.model_copy(update={"while_": checked})
         return step, problems, warnings
 
-    def opened(self, run: RunState) -> tuple[FactData, ...]:
+    def opened(self, run: RunState) -> tuple[tuple[str, FactData], ...]:
         """The loop begins."""
         loop = self.while_
         what = body_of(loop, run).what
-        return (LoopStarted(kind="while", over=loop.condition[:200], what=what),)
+        return ((PREFIX, LoopStarted(kind="while", over=loop.condition[:200], what=what)),)
 
     def _done(self, run: RunState, course: Course, results: Outcomes) -> Done:
         if (
