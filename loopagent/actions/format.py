@@ -108,7 +108,7 @@ class PromptRun(Spec):
     max_output_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
     """How long the answer may be."""
     attempts: int = Field(default=2, ge=1, le=5)
-    """How often to ask in all for an answer that satisfies the schema."""
+    """How often to ask in all for an answer that is whole and satisfies the schema."""
 
 
 class PipelineStep(Spec):

@@ -69,9 +69,10 @@ async def ask_model(live: Live, effect: Verify, verifier: VerifierSpec, ask: Sum
         agent=PURPOSE,
     )
     reply = await ask(request)
-    reading = read_text(reply.text)
+    # what a word that was cut off would have said behind the cut is not known
+    verdict = None if reply.finish == "length" else read_text(reply.text).value
     call = {"model": reply.model or verifier.model, "usage": usage_json(reply.usage)}
-    value = {"verdict": reading.value, "call": call}
+    value = {"verdict": verdict, "call": call}
     return Outcome.done(value, duration_ms=reply.total_ms)
 
 

@@ -114,8 +114,11 @@ result: {select: result.stars}
 """
 
 
-def asking(*replies: str) -> tuple[ScriptedModel, Any]:
-    model = ScriptedModel([{"raw": one} for one in replies])
+CUT = {"raw": '{"stars": 5', "finishReason": "length"}
+
+
+def asking(*replies: str | dict[str, Any]) -> tuple[ScriptedModel, Any]:
+    model = ScriptedModel([{"raw": one} if isinstance(one, str) else one for one in replies])
 
     async def ask(request: Any, name: str | None) -> Any:
         return await model.generate(request)
@@ -123,7 +126,9 @@ def asking(*replies: str) -> tuple[ScriptedModel, Any]:
     return model, ask
 
 
-async def prompted(it: Action[..., Any], params: dict[str, Any], *replies: str) -> Any:
+async def prompted(
+    it: Action[..., Any], params: dict[str, Any], *replies: str | dict[str, Any]
+) -> Any:
     model, ask = asking(*replies)
     context = ActionContext("run-1", "1:action.0", ask=ask)
     arguments = it.arguments(params, context)
@@ -153,6 +158,15 @@ async def test_a_wrong_answer_is_asked_again_with_the_complaint() -> None:
 async def test_an_answer_that_stays_wrong_is_an_error() -> None:
     with pytest.raises(ActionError, match="no usable answer"):
         await prompted(made("prompt", PROMPT), {"text": "x"}, "I like it", '{"stars": "many"}')
+
+
+async def test_an_answer_that_was_cut_off_does_not_count() -> None:
+    """Neither a value whose last brace could be added, nor the first half of a text."""
+    value, model = await prompted(made("prompt", PROMPT), {"text": "x"}, CUT, '{"stars": 2}')
+    assert value == 2
+    assert "cut off" in model.requests[1].messages[-1].text
+    with pytest.raises(ActionError, match="cut off at the output limit"):
+        await prompted(made("prompt", '  template: "Say hi."\n'), {}, CUT, CUT)
 
 
 async def test_without_a_schema_the_answer_is_text() -> None:

@@ -114,13 +114,18 @@ async def test_an_action_verifies_with_what_it_asks_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "status"), [('{"accepted": true}', "completed"), ("Looks fine!", "failed")]
+    ("word", "status"),
+    [
+        ({"raw": '{"accepted": true}'}, "completed"),
+        ({"raw": "Looks fine!"}, "failed"),
+        ({"raw": '{"accepted": true', "finishReason": "length"}, "failed"),
+    ],
 )
 async def test_another_model_verifies_and_its_call_is_counted(
-    tmp_path: Any, word: str, status: str
+    tmp_path: Any, word: dict[str, str], status: str
 ) -> None:
     script = tmp_path / "judge.jsonl"
-    script.write_text((json.dumps({"raw": word}) + "\n") * 3)
+    script.write_text((json.dumps(word) + "\n") * 3)
     tester = Agent(
         "tester",
         model=ScriptedModel([DONE] * 3),
