@@ -112,12 +112,12 @@ def check_reply(
     if not jsonl:
         print_json(check_text(text))
         return
-    for number, line in enumerate(_lines(text), start=1):
+    for number, line in _lines(text):
         sys.stdout.write(json.dumps(_checked(line, number), ensure_ascii=False) + "\n")
 
 
-def _lines(text: str) -> Iterator[str]:
-    return (line for line in text.split("\n") if line.strip())
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    return ((at, line) for at, line in enumerate(text.split("\n"), start=1) if line.strip())
 
 
 def _checked(line: str, number: int) -> dict[str, Any]:
