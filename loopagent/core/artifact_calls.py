@@ -12,7 +12,7 @@ from loopagent.core.outcome import Outcome
 from loopagent.core.payload_view import HANDLE as PAYLOAD
 from loopagent.core.payload_view import KIND as PAYLOAD_KIND
 from loopagent.core.payload_view import is_long
-from loopagent.core.problems import Problem, shorten
+from loopagent.core.problems import Problem, quoted
 
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ArtifactCalls(Operation[ReadArtifact]):
         if len(entries) > most:
             return [], [Problem(path, f"at most {most} calls in one reply", str(len(entries)))], []
         warnings = [
-            f"{path}[{number}].artifactId: {shorten(one['artifactId'])} read as {found.handle}"
+            f"{path}[{number}].artifactId: {quoted(one['artifactId'])} read as {found.handle}"
             for number, one in enumerate(entries)
             if not _is_payload(run, one["artifactId"])
             and (found := find(run.artifacts, one["artifactId"]))
@@ -77,12 +77,12 @@ class ArtifactCalls(Operation[ReadArtifact]):
         if not effect.artifact_id:
             there = ", ".join(one.handle for one in run.artifacts[-MAX_LISTED:])
             what = f"there are {there}" if there else "there are none in this run"
-            return Outcome.failed("no_artifact", f"No artifact {shorten(effect.handle)}; {what}.")
+            return Outcome.failed("no_artifact", f"No artifact {quoted(effect.handle)}; {what}.")
         tools = TOOLS[effect.artifact_kind]
         if effect.tool in tools:
             return None
         fitting = ", ".join(tools)
-        text = f"No tool {shorten(effect.tool)} for {effect.handle}; it has {fitting}."
+        text = f"No tool {quoted(effect.tool)} for {effect.handle}; it has {fitting}."
         return Outcome.failed("no_tool", text)
 
     def entry(self, effect: ReadArtifact, outcome: Outcome) -> Entry:

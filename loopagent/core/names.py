@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from loopagent.core.problems import Problem, shorten
+from loopagent.core.problems import Problem, quoted, shorten
 from loopagent.core.values import value_object
 
 
@@ -90,7 +90,7 @@ def closest(asked: str, available: Sequence[str]) -> list[str]:
 def _no_match(
     asked: str, several: list[str], available: Sequence[str], path: str, noun: str
 ) -> Match:
-    got = shorten(asked).removeprefix("text ")  # the message says what it is
+    got = quoted(asked)
     if several:
         message = f"{got} could be {_listed(several)}; give the whole name"
         return Match(None, None, Problem(path, message, got), tuple(several[:MAX_NAMES]))

@@ -151,6 +151,15 @@ def shorten(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
+def quoted(name: str) -> str:
+    """Give a name that somebody wrote, in quotes and cut: for sentences that say what it names.
+
+    Args:
+        name: Any text.
+    """
+    return shorten(name).removeprefix("text ")
+
+
 def problems_of(error: ValidationError, data: object) -> list[Problem]:
     """Turn a pydantic error into problems, one for each place.
 
