@@ -191,6 +191,8 @@ class ContextSpec(Spec):
     """Shorter messages are never shown as stubs."""
     refused_share: float = Field(default=0.5, gt=0, le=1)
     """A reply that was not taken and is a larger share of the window than this is not shown to the model again."""
+    listed_effects: int = Field(default=30, ge=0)
+    """Latest calls that did more than read which stand beside a summary, one line each."""
     keep_turns: int = Field(default=2, ge=1)
     """Latest turns that a summary never stands for."""
     summary: Literal["model", "none"] = "model"

@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from loopagent.core import ending
+from loopagent.core import ending, made
 from loopagent.core.context import STUB_BYTES, size_of, summary_text
 from loopagent.core.effects import Compact
 from loopagent.core.facts_context import ContextCompacted, ModelCalled
@@ -107,7 +107,7 @@ def settled(tx: Tx, effect: Compact, outcome: Outcome) -> None:
     view, up_to = tx.state.view, int(value.get("upTo") or 0)
     if up_to > view.summarised:
         first = next(one for one in range(1, up_to + 1) if one not in value["kept"])
-        tx.say("user", "summary", summary_text(first, up_to, str(value.get("text") or "")))
+        tx.say("user", "summary", summary_text(first, up_to, _words(tx, value, up_to)))
         tx.state.shown_bytes -= int(value["freedBytes"])
         tx.state.view = replace(
             view,
@@ -119,6 +119,12 @@ def settled(tx: Tx, effect: Compact, outcome: Outcome) -> None:
         _tell(tx, effect.reason, "summary", up_to, int(value["count"]), int(value["freedBytes"]))
     if effect.reason == "overflow":
         _progress(tx, effect.before_bytes)
+
+
+def _words(tx: Tx, value: dict[str, Any], up_to: int) -> str:
+    """What is said about messages that are left out: the summary, if there is one, and what took effect in them."""
+    parts = (str(value.get("text") or "").strip(), made.listed(tx.state, up_to))
+    return "\n\n".join(one for one in parts if one)
 
 
 def _expire(tx: Tx) -> None:

@@ -302,6 +302,10 @@ class RunState:
     """Calls that need no approval any more, because a person said so."""
     asking: dict[str, OpenCall] = field(default_factory=dict[str, OpenCall])
     """Calls that wait for the answers to their questions, by effect id."""
+    made: tuple[tuple[int, str], ...] = ()
+    """What took effect last, each with the number of the message that told of it."""
+    made_before: int = 0
+    """How much did before those."""
     refused: dict[str, Refused] = field(default_factory=dict[str, Refused])
     """What was refused last, by action, to show what is different when it is asked for again."""
 

@@ -13,6 +13,7 @@ from loopagent.core import (
     hooks,
     inline,
     limits,
+    made,
     people,
     plans,
     superseded,
@@ -87,6 +88,7 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
     if done.results:
         text = results_text(done.results, handle=lambda one: handle_of(tx, one))
         tx.say("user", "results", text)
+        made.note(tx, step.request["type"], done)
         superseded.note(tx, done.calls if step.request["type"] == "Actions" else (), text)
     for name, reason in done.skills:
         activate(tx, name, by="model", decided_by="model", reason=reason)

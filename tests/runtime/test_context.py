@@ -267,3 +267,43 @@ async def test_a_huge_reply_that_was_not_taken_leaves_room_for_the_next() -> Non
     assert any(len(one.text) > 250_000 for one in said), "it can still be looked at"
     assert "too long to be shown to you again" in "".join(prompts[1])
     assert [sum(map(len, one)) < 10_000 for one in prompts] == [True, True, False]
+
+
+@action(effects="external", approval="auto")
+async def mail(to: str) -> str:
+    """Send a mail."""
+    return f"sent to {to}"
+
+
+async def test_what_took_effect_stands_beside_a_summary_that_says_nothing() -> None:
+    loop = {
+        "collectionPath": "static:[1,2,3,4]",
+        "action": {"name": "mail", "params": {"to": "{{ item }}@example.com"}},
+    }
+    calls = [{"name": "mail", "params": {"to": "ann"}}, {"name": "shelf", "params": {"number": 0}}]
+    steps = [
+        {"type": "Actions", "actions": calls},
+        {"type": "ForEach", "forEach": loop},
+        *(call(number)["nextStep"] for number in range(8)),
+    ]
+    prompts: list[str] = []
+
+    def reply(request: ModelRequest) -> Any:
+        prompts.append("\n".join(one.text for one in request.messages))
+        if len(prompts) > len(steps):
+            return {"taskComplete": True, "message": "Done."}
+        return {
+            "taskComplete": False,
+            "message": noise(9) * 2,
+            "nextStep": steps[len(prompts) - 1],
+        }
+
+    small = ContextSpec(window_tokens=20_000, summary="none", keep_turns=1)
+    agent = Agent("a", model=ScriptedModel(reply), actions=[shelf, mail], context=small)
+    async with App(agents=[agent], store="memory://") as app:
+        run = await app.wait((await app.start("a", TASK)).id)
+        assert run.state.status == "completed"
+    last = prompts[-1]
+    assert "sent to ann" not in last
+    assert '- #3 mail{"to":"ann"}\n- #5 forEach action mail, 4 passes' in last
+    assert "shelf{" not in last
