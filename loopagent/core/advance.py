@@ -119,7 +119,7 @@ def _started(tx: Tx, event: Started) -> None:
     state = tx.state
     created = RunCreated(
         agent=state.spec.name,
-        spec_hash=state.spec.digest(),
+        spec_hash=state.spec.said_hash(),
         model=state.model,
         message=event.message,
         trigger=None if state.origin is None else state.origin.body(),

@@ -93,7 +93,7 @@ class RunCreated(FactData):
     agent: str
     """Name of the agent."""
     spec_hash: str
-    """SHA-256 of the definition the run is pinned to."""
+    """SHA-256 of what the definition the run is pinned to says beyond the defaults."""
     model: str
     """`provider:model` that will answer."""
     message: str

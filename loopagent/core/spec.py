@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
@@ -18,3 +20,8 @@ class Spec(Described, BaseModel):
         populate_by_name=True,
         defer_build=True,
     )
+
+    def said_hash(self) -> str:
+        """SHA-256 over what it says beyond the defaults: the same in later versions, which know more settings."""
+        text = self.model_dump_json(by_alias=True, exclude_defaults=True)
+        return hashlib.sha256(text.encode()).hexdigest()

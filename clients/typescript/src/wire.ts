@@ -579,7 +579,7 @@ export interface RunCompleted {
 export interface RunCreated {
   /** Name of the agent. */
   agent: string;
-  /** SHA-256 of the definition the run is pinned to. */
+  /** SHA-256 of what the definition the run is pinned to says beyond the defaults. */
   specHash: string;
   /** `provider:model` that will answer. */
   model: string;
