@@ -19,8 +19,8 @@ from loopagent.ports import Handed, StoredArtifact
 
 MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}")
 MAX_NAME_CHARS = 255
-UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Characters that a file name cannot have: those that control something, break lines, or turn the direction of text."""
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Characters that a file name cannot have: those that control something or break lines."""
 PROBE_BYTES = 8_000
 _TEXTS = frozenset({"text", "csv", "json"})
 """Kinds of artifacts that are read as text."""
