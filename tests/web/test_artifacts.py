@@ -89,7 +89,7 @@ FILES: list[tuple[str, bytes]] = [
     ),
     ("dot.png", picture()),
     ("drawing.svg", f'<svg xmlns="http://www.w3.org/2000/svg">{SCRIPT}</svg>'.encode()),
-    (f"{TURNED}.txt", b"\x1b[31mred\x07"),
+    (f"{TURNED}.txt", b"\x1b[31mr\xf6d\x07"),
 ]
 TYPES = {"svg": "image/svg+xml", "png": "image/png", "html": "text/html"}
 
@@ -164,6 +164,7 @@ def test_artifacts_are_found_and_looked_into(
             page.goto(f"/runs/{run}/artifacts/{handle}")
             unharmed(page)
             assert page.locator("img").count() == 0
+        expect(page.get_by_text("Read as windows-1252, a guess.")).to_be_visible()
         page.goto(f"/runs/{run}/artifacts/F?start=100")
         expect(page.get_by_text("Rows 101 to 120 of 120")).to_be_visible()
         page.goto(f"/runs/{run}/artifacts/G")
