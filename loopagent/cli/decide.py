@@ -241,7 +241,8 @@ def answer_request(
         str, typer.Option(help="Text for the agent; alone it answers a question.")
     ] = "",
     value: Annotated[
-        list[str] | None, typer.Option("--value", help="A form value: id=JSON or text.")
+        list[str] | None,
+        typer.Option("--value", help="A form value: id=JSON or text; again for several."),
     ] = None,
     edited: Annotated[
         str | None, typer.Option(help="With --approve: parameters to run instead, as JSON.")
@@ -327,17 +328,25 @@ def _decision(*, approve: bool, reject: bool, stop: bool) -> str:
 
 
 def _values(texts: list[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+    """Form values by question; one that is named again gets all of them as a list."""
+    given: dict[str, list[Any]] = {}
     for one in texts:
         key, separator, text = one.partition("=")
         if not separator:
             message = f"--value {one!r}: must be id=value"
             raise ConfigError(message)
-        try:
-            values[key] = json.loads(text)
-        except ValueError:
-            values[key] = text
-    return values
+        given.setdefault(key, []).append(_value(text))
+    return {key: found[0] if len(found) == 1 else found for key, found in given.items()}
+
+
+def _value(text: str) -> Any:
+    """A list, an object, a text in quotes or null as JSON; all else as it stands, since the form knows the type."""
+    if text.lstrip()[:1] not in {"[", "{", '"'} and text.strip() != "null":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _json(text: str, name: str) -> Any:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.cli.commands import loopagent
 from tests.cli.terminal import terminal
 from tests.http.server import make_project
 
@@ -43,3 +44,20 @@ def test_a_form_is_asked_again_until_it_fits(tmp_path: Path) -> None:
         seen = person.rest()
     assert "values.count: must be at most 9" in seen
     assert "Thanks." in seen
+
+
+def test_values_of_options_are_typed_by_the_form(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    ask = {"message": "Tell me.", "nextStep": {"type": "Chat"}, "responseForm": FORM}
+    end = {"message": "Thanks.", "taskComplete": True}
+    (project / "scripts" / "looker.jsonl").write_text(f"{json.dumps(ask)}\n{json.dumps(end)}\n")
+    db = ("--project", str(project), "--db", str(tmp_path / "runs.db"))
+    started = json.loads(loopagent("run", "looker", "Go.", "--json", *db).stdout)
+    days = {"start": "2026-03-01", "end": "2026-03-02"}
+    given = ("count=3", "pick=One", "tags=1", "tags=Two", f"days={json.dumps(days)}", "word=2026")
+    values = [word for one in given for word in ("--value", one)]
+    request = started["requests"][0]["requestId"]
+    assert loopagent("requests", "answer", request, *values, *db).returncode == 0
+    shown = json.loads(loopagent("requests", "show", request, "--json", *db).stdout)
+    typed = {"count": 3, "pick": 1, "tags": [1, 2], "days": days, "word": "2026"}
+    assert shown["resolution"]["values"] == typed
