@@ -82,4 +82,4 @@ def holds(text: str, params: dict[str, Any]) -> bool:
     Raises:
         ValueError: It cannot be worked out for them.
     """
-    return compiled(text).holds({"params": params})
+    return compiled(text).holds({"params": params}, strict=True)

@@ -68,15 +68,20 @@ class _Functions(functions.Functions):
 class _Interpreter(visitor.TreeInterpreter):
     """Applies an expression, and gives up where that would take too long or make too much."""
 
-    def __init__(self, max_work: int) -> None:
+    def __init__(self, max_work: int, *, strict: bool) -> None:
         super().__init__(_OPTIONS)
         self._left = max_work
+        self._strict = strict
 
     def visit(self, node: Any, *args: Any, **more: Any) -> Any:
         self._spend(1)
         made: Any = super().visit(node, *args, **more)
         if node["type"] in _MAKING:
             self._weigh(made)
+        if made is None and self._strict and node["type"] == "comparator":
+            raise ValueError(
+                "one side of the comparison is missing, or neither a number nor a text"
+            )
         return made
 
     def _weigh(self, made: Any) -> None:
@@ -176,31 +181,36 @@ class Expression:
         """The text."""
         return f"Expression({self.text!r})"
 
-    def of(self, data: Any, *, max_work: int = MAX_WORK) -> Any:
+    def of(self, data: Any, *, max_work: int = MAX_WORK, strict: bool = False) -> Any:
         """What the expression finds in some JSON; null when it finds nothing.
 
         Args:
             data: The JSON.
             max_work: Steps that this may take, and values that it may make.
+            strict: Whether `<` and the like must find what can be ordered; else they give null for anything else.
 
         Raises:
             ReshapeError: A function of it does not take what it finds, or it takes too long or makes too much.
         """
         try:
-            return _Interpreter(max_work).visit(self._parsed.parsed, data)
+            return _Interpreter(max_work, strict=strict).visit(self._parsed.parsed, data)
         except (JMESPathError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             said = str(error).partition("\n")[0]
             raise ReshapeError(f"{self.text[:200]!r} cannot be applied: {said[:300]}") from error
         except RecursionError as error:
             raise ReshapeError(f"{self.text[:200]!r} goes too deep") from error
 
-    def holds(self, data: Any) -> bool:
+    def holds(self, data: Any, *, strict: bool = False) -> bool:
         """Whether the expression finds `true`; anything else, and null, is false.
+
+        Args:
+            data: The JSON.
+            strict: As for `of`.
 
         Raises:
             ReshapeError: As for `of`.
         """
-        return self.of(data) is True
+        return self.of(data, strict=strict) is True
 
 
 class Template:

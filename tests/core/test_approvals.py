@@ -64,6 +64,14 @@ def test_null_is_false_and_what_cannot_be_worked_out_asks() -> None:
     play = paying(pay(when="starts_with(params.to, 'DE')"), 5)  # there is no `to`
     assert subject(play)["why"]["rule"] == "unclear"
     assert "starts_with" in subject(play)["why"]["text"]
+    for missing in (
+        "params.limit < `100`",
+        "!(params.limit >= `100`)",
+        "params.limit > params.amount",
+    ):
+        assert subject(paying(pay(when=missing), 5))["why"]["rule"] == "unclear"
+    said = "params.limit && params.limit < `100`"
+    assert pending(paying(pay(when=said), 5), RunAction) == ["action.0"]
 
 
 def test_an_agent_can_only_tighten() -> None:
