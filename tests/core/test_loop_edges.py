@@ -20,6 +20,13 @@ from tests.core.test_for_each import calls, loop, play, report
         ("data.rows", {"data": {"rows": [{"id": 1}]}}),
         ("{{ payload.rows }}", {"rows": [{"id": 1}]}),
         ("payload['rows']", {"rows": [{"id": 1}]}),
+        ("$.rows[*]", {"rows": [{"id": 1}]}),
+        ("payload.rows[]", {"rows": [{"id": 1}]}),
+        ("$.rows", {"$": {"rows": [{"id": 1}]}}),
+        ("$.payload.rows", {"rows": [{"id": 1}]}),
+        ("payload", [{"id": 1}]),
+        ("$[*]", [{"id": 1}]),
+        ("payload", {"payload": [{"id": 1}]}),
     ],
 )
 def test_a_collection_is_named_as_templates_name_it_too(path: str, payload: Any) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 STATIC: Final = "static:"
 """Start of a `collectionPath` that is an array itself."""
+WHOLE: Final = ("$", "payload", "data")
+"""Paths that mean the payload itself, where nothing in it has that name."""
 PREFIX: Final = "each"
 _PAYLOAD, _DATA = (re.compile(rf"\A{name}(?:\.|(?=\[))") for name in ("payload", "data"))
 """What a path may begin with: the names that templates have for the payload."""
@@ -164,7 +166,23 @@ def _items(run: RunState, loop: ForEachOperation) -> list[Any] | str:
     payload = seen_payload(run, run.payload)
     if not (is_object(payload) and "data" in payload):
         where = _DATA.sub("", where)
-    path = parse_path(_PAYLOAD.sub("", where))
+    found = _at(payload, _PAYLOAD.sub("", where))
+    if isinstance(found, str) and (bare := _bare(where)) != where:
+        other = _at(payload, _PAYLOAD.sub("", bare))
+        return found if isinstance(other, str) else other
+    return found
+
+
+def _bare(where: str) -> str:
+    """A path without what other languages have around it: `$.rows`, `rows[*]`, `rows[]`."""
+    for end in ("[*]", "[]"):
+        where = where.removesuffix(end)
+    return "" if where in WHOLE else where.removeprefix("$.")
+
+
+def _at(payload: Any, where: str) -> list[Any] | str:
+    """The array at a path of the payload, or what is there instead; the empty path is the payload itself."""
+    path = parse_path(where) if where else ()
     if isinstance(path, str):
         return path
     try:
