@@ -90,6 +90,8 @@ class Limits(Spec):
     """Messages of people that may wait for a turn boundary."""
     max_result_chars: int = Field(default=8_000, ge=200)
     """An action result longer than this becomes an artifact; the prompt gets head, tail and handle."""
+    max_loop_chars: int = Field(default=8_000_000, ge=0)
+    """Room for the results of a loop, shared by its passes; a longer one, over that limit too, is an artifact alone."""
     max_pipeline_entries: int = Field(default=1_000, ge=1)
     """Entries of a `map` in a pipeline."""
     max_pipeline_bytes: int = Field(default=4_000_000, ge=1_000)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.artifact_kinds import TOOLS
 from loopagent.core.effects import ReadArtifact
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from loopagent.core.state import Artifact, RunState
 
 
+_HASH: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 MAX_LISTED = 30
 """Most handles that an error names."""
 
@@ -57,20 +59,15 @@ class ArtifactCalls(Operation[ReadArtifact]):
         return tuple(self._effect(run, number, one) for number, one in enumerate(entries))
 
     def _effect(self, run: RunState, number: int, entry: Entry) -> ReadArtifact:
-        found = find(run.artifacts, entry["artifactId"])
-        if _is_payload(run, entry["artifactId"]):
-            tool, params = entry["tool"], entry.get("input") or {}
-            inline_id = self.inline_id(run, number)
+        wanted, inline_id = entry["artifactId"], self.inline_id(run, number)
+        tool, params = entry["tool"], entry.get("input") or {}
+        if _is_payload(run, wanted):
             return ReadArtifact(inline_id, PAYLOAD, tool, params, PAYLOAD, PAYLOAD_KIND)
-        return ReadArtifact(
-            self.inline_id(run, number),
-            handle=found.handle if found else str(entry["artifactId"]),
-            tool=entry["tool"],
-            params=entry.get("input") or {},
-            artifact_id=found.artifact_id if found else "",
-            artifact_kind=found.kind if found else "",
-            name=found.name if found else "",
-        )
+        if (found := find(run.artifacts, wanted)) is not None:
+            about = found.artifact_id, found.kind, found.name
+            return ReadArtifact(inline_id, found.handle, tool, params, *about)
+        stored = str(wanted) if is_hash(wanted) else ""
+        return ReadArtifact(inline_id, str(wanted), tool, params, stored, stored and "text")
 
     def answered(self, run: RunState, effect: ReadArtifact) -> Outcome | None:
         """An unknown artifact, or a tool that does not fit it, needs no reading."""
@@ -145,15 +142,22 @@ def _is_payload(run: RunState, wanted: Any) -> bool:
     return name == PAYLOAD and all(one.name.lower() != name for one in run.artifacts)
 
 
+def is_hash(wanted: Any) -> bool:
+    """Whether a result inside of another one is meant, by the hash it is stored under: it is looked into as text."""
+    return _HASH.fullmatch(str(wanted)) is not None
+
+
 def find(artifacts: Sequence[Artifact], wanted: Any) -> Artifact | None:
-    """The artifact of a handle, else the newest of a name, else the only one there is.
+    """The artifact of a handle or hash, else the newest of a name, else the only one there is.
 
     Source: order of the look-up from protocol reference, section 10.2.
     """
     text = str(wanted).strip()
     for one in artifacts:
-        if one.handle == text.upper():
+        if text.upper() == one.handle or text == one.artifact_id:
             return one
+    if is_hash(text):
+        return None
     named = [one for one in artifacts if one.name and one.name.lower() == text.lower()]
     if named:
         return named[-1]

@@ -23,6 +23,7 @@ def call_action(
     *,
     batch: str = "",
     whole: bool = False,
+    room: int = 0,
 ) -> RunAction:
     """The effect that calls an action.
 
@@ -33,6 +34,7 @@ def call_action(
         key: Where in the turn.
         batch: Key of the approval that this call shares with others; empty for one of its own.
         whole: Whether the engine needs all of the result, however long.
+        room: Length up to which it needs all of the result.
     """
     action = usable_action(run, name)
     return RunAction(
@@ -44,6 +46,7 @@ def call_action(
         on_unknown=action.on_unknown if action else "report",
         batch=batch,
         whole=whole,
+        room=room,
     )
 
 

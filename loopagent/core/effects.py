@@ -28,8 +28,8 @@ class RunAction:
     `repeatable`: running it again after a crash does no harm (read-only or idempotent).
     `started`: it was journaled as started, so an unknown end must not be repeated silently.
     `batch`: key of the one approval that this call shares with the other calls of a loop; empty for its own.
-    `whole`: its result is for the engine, not for the prompt, so it is not shortened. `resume`: answers to what an
-    earlier attempt asked, and what goes with them.
+    `whole`: its result is for the engine, not for the prompt, so it is not shortened. `room`: the same, up to this
+    length. `resume`: answers to what an earlier attempt asked, and what goes with them.
     """
 
     id: str
@@ -41,6 +41,7 @@ class RunAction:
     started: bool = False
     batch: str = ""
     whole: bool = False
+    room: int = 0
     resume: dict[str, Any] | None = None
     kind: Literal["run_action"] = "run_action"
 

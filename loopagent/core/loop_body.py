@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from loopagent.core import policy
 from loopagent.core.abilities import callable_actions, find_named, usable_action
 from loopagent.core.calls import call_action
+from loopagent.core.json_values import is_object
 from loopagent.core.loop_child import SubAgentBody, check_child
 from loopagent.core.mapping import mapping_faults
 from loopagent.core.outcome import Outcome
@@ -20,6 +21,7 @@ from loopagent.core.pipeline.trace import Failed, Needs, Value, calls_of
 from loopagent.core.pipeline.walker import calls_per_entry, walk
 from loopagent.core.problems import Problem
 from loopagent.core.protocol.loops import ForEachOperation, Loop
+from loopagent.core.results import STORED
 from loopagent.core.steps import MadeCall, offered
 from loopagent.core.template import compile_template
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 
 L = TypeVar("L", bound=Loop)
+TOO_LONG = "kept as an artifact: nothing of it can be put into the payload"
+"""Why a mapping finds nothing in a result that had no room."""
 BATCH = "all"
 """Start of the keys of approvals that all passes share."""
 UNFIT = "invalid_params"
@@ -79,12 +83,20 @@ class Body(Protocol):
 
 
 class ActionBody:
-    """One action in each pass."""
+    """One action in each pass.
 
-    def __init__(self, call: LoopAction, run: RunState, batch: str) -> None:
+    Args:
+        call: The action, checked.
+        run: The run.
+        batch: Key of the approval that all passes share.
+        passes: How many there are at most: they share the room for results.
+    """
+
+    def __init__(self, call: LoopAction, run: RunState, batch: str, passes: int) -> None:
         self.what = f"action {call.name}"
         self._name = call.name
         self._batch = batch
+        self._room = run.spec.limits.max_loop_chars // max(1, passes)
         bare = run.spec.references == "bare"
         self._params = compile_template(call.params, bare=bare)
         self._mapping = compile_template(call.output_mapping or {})
@@ -101,7 +113,7 @@ class ActionBody:
         params = self._fill(scope)
         if isinstance(params, Outcome):
             return params
-        return (call_action(run, self._name, params, key, batch=self._batch),)
+        return (call_action(run, self._name, params, key, batch=self._batch, room=self._room),)
 
     def _fill(self, scope: Mapping[str, Any]) -> dict[str, Any] | Outcome:
         filled = self._params.fill(scope, where="params")
@@ -116,8 +128,11 @@ class ActionBody:
         filled = self._mapping.fill(one.scope, where="outputMapping")
         for problem in filled.problems:
             outputs.refuse(str(problem))
-        if not filled.problems:
-            outputs.take(filled.value, one.outcome.value)
+        value = one.outcome.value
+        if is_object(value) and STORED in value:
+            outputs.refuse(f"{value[STORED]['chars']} characters, {TOO_LONG}")
+        elif not filled.problems:
+            outputs.take(filled.value, value)
 
     def calls(self, run: RunState, one: Pass) -> list[MadeCall]:
         """The one call of the pass, unless its parameters did not fit."""
@@ -187,14 +202,14 @@ def _bad(problems: Collection[Problem]) -> Outcome:
     return Outcome.failed(UNFIT, "; ".join(str(one) for one in problems))
 
 
-def body_of(loop: Loop, run: RunState) -> Body:
-    """The body of a checked loop."""
+def body_of(loop: Loop, run: RunState, passes: int) -> Body:
+    """The body of a checked loop of at most so many passes."""
     if loop.pipeline is not None:
         return PipelineBody(loop.pipeline, _window(loop, run))
     if loop.sub_agent is not None:
         return SubAgentBody(loop.sub_agent, run)
     assert loop.action is not None
-    return ActionBody(loop.action, run, f"{BATCH}.{loop.action.name}")
+    return ActionBody(loop.action, run, f"{BATCH}.{loop.action.name}", passes)
 
 
 def _window(loop: Loop, run: RunState) -> int:

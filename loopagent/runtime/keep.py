@@ -90,7 +90,7 @@ async def kept_as_said(
     action: Action[..., Any] | None,
 ) -> Outcome:
     """The outcome of a call as its action wants it kept and shown; see `kept`."""
-    cap = state.spec.limits.max_result_chars
+    cap = max(state.spec.limits.max_result_chars, effect.room)
     if action is None:
         return await kept(store, state.id, effect.id, outcome, cap)
     return await kept(
@@ -98,7 +98,7 @@ async def kept_as_said(
         state.id,
         effect.id,
         outcome,
-        min(cap, action.spec.max_result_chars or cap),
+        cap if effect.room else min(cap, action.spec.max_result_chars or cap),
         keeping=action.keeping or AS_USUAL,
         params=effect.params,
     )

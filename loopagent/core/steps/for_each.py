@@ -139,9 +139,10 @@ class ForEach(LoopStep, NextStep):
             names["last"] = last.value if carries and last is not None else None
             return {**names, loop.item_variable: item, loop.index_variable: index}
 
+        most = min(len(items), most_passes(run, loop))
         rule = Rule(
             prefix=PREFIX,
-            most=min(len(items), most_passes(run, loop)),
+            most=most,
             side_by_side=width,
             go_on=loop.continue_on_error,
             pause_ms=lambda _: loop.delay_between_iterations_ms,
@@ -149,7 +150,7 @@ class ForEach(LoopStep, NextStep):
             more=lambda _: True,
             carry=carries,
         )
-        return Course.begin(run, rule, body_of(loop, run))
+        return Course.begin(run, rule, body_of(loop, run, most))
 
 
 def _items(run: RunState, loop: ForEachOperation) -> list[Any] | str:

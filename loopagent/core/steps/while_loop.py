@@ -67,7 +67,7 @@ class While(LoopStep, NextStep):
     def opened(self, run: RunState) -> tuple[tuple[str, FactData], ...]:
         """The loop begins."""
         loop = self.while_
-        what = body_of(loop, run).what
+        what = body_of(loop, run, most_passes(run, loop)).what
         return ((PREFIX, LoopStarted(kind="while", over=loop.condition[:200], what=what)),)
 
     def _done(self, run: RunState, course: Course, results: Outcomes) -> Done:
@@ -112,7 +112,7 @@ class While(LoopStep, NextStep):
             more=self._holds,
             carry=True,
         )
-        return Course.begin(run, rule, body_of(loop, run))
+        return Course.begin(run, rule, body_of(loop, run, most_passes(run, loop)))
 
     def _holds(self, course: Course) -> bool | str:
         """Whether the condition holds before the next pass, or why that cannot be said."""
