@@ -143,8 +143,9 @@ def test_fix_2_and_6_calls_of_a_pipeline_go_through_the_one_gate() -> None:
     assert entry(play)["result"] == ["sent", "sent"]
     refused = Play().reply(pipe(LIST, mail)).settle("pipe.0", rows(2))
     refused.answer("reject", feedback="not those")
-    assert entry(refused)["result"] == [None, None]
-    assert "not those" in entry(refused)["note"]
+    assert entry(refused)["error"]["code"] == "rejected"
+    assert "not those" in entry(refused)["error"]["message"]
+    assert refused.state.counters.mistakes == 0
     never = agent(approval=ApprovalPolicy(external="never"))
     assert "there is no action" in Play(never).reply(pipe(LIST, mail)).said
     alone = Play(agent(autonomy="autonomous")).reply(pipe(LIST, mail)).settle("pipe.0", rows(1))

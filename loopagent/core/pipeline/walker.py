@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from loopagent.core.effects import RunAction
-from loopagent.core.outcome import Outcome
+from loopagent.core.outcome import NOT_FAILURES, Outcome
 from loopagent.core.pipeline.fuse import Fuse
 from loopagent.core.pipeline.memo import Entries, Memo
 from loopagent.core.pipeline.moment import Moment, moment_at
@@ -359,9 +359,13 @@ def _joined(label: str, base: Ran, inner: list[Ran]) -> Ran:
 
 
 def _mapped(base: Ran, found: list[Ran], *, strict: bool) -> Ran:
-    """All entries of a `map` as one; a failed entry is null, or fails all when nothing may fail."""
+    """All entries of a `map` as one; a failed entry is null, or fails all where nothing may fail.
+
+    All fail as well when no entry was let through, as then somebody said no to the whole.
+    """
     misses = tuple((at, one.error) for at, one in enumerate(found) if one.error is not None)
-    error = misses[0][1].inside(f"entry {misses[0][0]}") if misses and strict else None
+    held = len(misses) == len(found) and all(one.code in NOT_FAILURES for _, one in misses)
+    error = misses[0][1].inside(f"entry {misses[0][0]}") if misses and (strict or held) else None
     return Ran(
         "map",
         base,
