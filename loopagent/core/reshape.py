@@ -20,7 +20,7 @@ from loopagent.core.names import closest
 
 MAX_CHARS: Final = 4_000
 """Longest expression."""
-MAX_WORK: Final = 10_000_000
+MAX_WORK: Final = 3_000_000
 """Steps that applying an expression may take, and values that it may make: `[@, @]` over and over doubles each time."""
 _CHARS_A_STEP: Final = 4
 _MAKING: Final = frozenset({"multi_select_list", "multi_select_dict", "function_expression"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Request
@@ -189,6 +190,7 @@ def _tool(seen: SeenTool, change: Change) -> McpToolView:
 async def select(asked: Selection) -> Selected:
     """Apply a JMESPath expression to some JSON, as `result.select` would."""
     try:
-        return Selected(value=Expression(asked.expression).of(asked.data))
+        expression = Expression(asked.expression)
+        return Selected(value=await asyncio.to_thread(expression.of, asked.data))
     except ReshapeError as error:
         raise RequestError("bad_expression", f"{error}.", status=422) from error

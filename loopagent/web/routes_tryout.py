@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -24,7 +25,9 @@ router = APIRouter(include_in_schema=False)
 async def show_panel(request: Request, name: str) -> Response:
     """The form of a draft's parameters, and what can be done with it."""
     asked: Fields = {"example": [request.query_params.get("example", "")]}
-    return _page(request, await panel_of(library_of(request), tenant_of(request), name, asked))
+    return await _page(
+        request, await panel_of(library_of(request), tenant_of(request), name, asked)
+    )
 
 
 @router.post("/actions/{name}/test")
@@ -36,8 +39,8 @@ async def use_panel(request: Request, name: str) -> Response:
         await BUTTONS.get(one(sent, "do"), _select)(request, panel)
     except RequestError as error:
         panel.error = str(error)
-        return _page(request, panel, error.status)
-    return _page(request, panel, 422 if panel.errors else 200)
+        return await _page(request, panel, error.status)
+    return await _page(request, panel, 422 if panel.errors else 200)
 
 
 @router.post("/actions/{name}/test/select")
@@ -46,12 +49,14 @@ async def select_live(request: Request, name: str) -> Response:
     await library_of(request).get(tenant_of(request), name)
     sent = await fields_of(request)
     call = carried(sent)
-    context = {"found": selected(one(sent, "expression"), call), "call": call}
+    found = await asyncio.to_thread(selected, one(sent, "expression"), call)
+    context = {"found": found, "call": call}
     return pages_of(request).page(request, "_selected.html", context)
 
 
-def _page(request: Request, panel: Panel, status: int = 200) -> Response:
-    context = {"panel": panel, "found": selected(panel.expression, panel.call), "call": panel.call}
+async def _page(request: Request, panel: Panel, status: int = 200) -> Response:
+    found = await asyncio.to_thread(selected, panel.expression, panel.call)
+    context = {"panel": panel, "found": found, "call": panel.call}
     return pages_of(request).page(request, "test_panel.html", context, status=status)
 
 
