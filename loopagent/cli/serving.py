@@ -31,6 +31,14 @@ from loopagent.runview import RunView
 
 DEMO_TASK = "Which orders are late, and what do we tell the region?"
 
+MIN_TOKEN_CHARS = 20
+"""Shortest token that other machines may try to guess."""
+SHORT_TOKEN = (
+    f"LOOPAGENT_API_TOKEN has fewer than {MIN_TOKEN_CHARS} characters and opens everything, so others could guess it:"
+    " set one of random characters, such as those of `openssl rand -hex 32`, or make keys with"
+    " `loopagent keys create NAME`."
+)
+
 
 def demo(
     headless: Annotated[
@@ -187,6 +195,8 @@ def serve_forever(
     letting, token = letting or Letting(), app.env.get("LOOPAGENT_API_TOKEN") or None
     if letting.anybody and not is_loopback(host):
         raise ConfigError(f"--no-auth lets everybody in: it needs --host 127.0.0.1, not {host}.")
+    if token and len(token) < MIN_TOKEN_CHARS and not is_loopback(host):
+        raise ConfigError(SHORT_TOKEN)
     server = make_server(
         app,
         host=host,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -248,7 +249,7 @@ async def test_a_stream_ends_with_what_opened_it(how: str) -> None:
         assert (await client.get(address)).status_code == 401
 
 
-def serve(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def serve(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "loopagent", "serve", "--project", str(folder), "--port", "0"]
     return subprocess.run(
         [*command, "--db", str(folder / "runs.db"), *words],
@@ -256,15 +257,17 @@ def serve(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=60,
         check=False,
+        env={**os.environ, **env},
     )
 
 
 def test_a_server_that_others_reach_needs_keys(tmp_path: Path) -> None:
     folder = make_project(tmp_path / "project")
-    for words, text in (
-        (("--host", ALL), "loopagent keys create"),
-        (("--host", ALL, "--no-auth"), "--no-auth"),
+    for words, env, text in (
+        (("--host", ALL), {}, "loopagent keys create"),
+        (("--host", ALL, "--no-auth"), {}, "--no-auth"),
+        (("--host", ALL), {"LOOPAGENT_API_TOKEN": "s3cret"}, "fewer than 20 characters"),
     ):
-        done = serve(folder, *words)
+        done = serve(folder, *words, **env)
         assert done.returncode != 0
         assert text in done.stdout + done.stderr

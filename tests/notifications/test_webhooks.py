@@ -233,6 +233,13 @@ async def test_sub_agents_and_forks_are_told_of_as_well() -> None:
     assert {one.id for one in hook.calls} == {one.id for one in rows}
 
 
+async def test_only_the_operator_is_told_what_lies_inside() -> None:
+    senders = Senders(settings(), EgressSettings(), ENV)
+    told = await senders.tell(replace(NOTICE, target="https://metadata.google.internal/"), 1.0)
+    assert told.final
+    assert told.error == "calls to metadata.google.internal are not allowed here"
+
+
 async def test_what_cannot_be_told_is_said_and_does_not_raise() -> None:
     senders = Senders(settings(), HERE, ENV)
     for target in ("https://hooks.example.com/\udcff", "https://[::1", "https://a b/", "://"):
