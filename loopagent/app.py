@@ -5,7 +5,8 @@ HTTP and the command line use nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from loopagent.access import OPERATOR, Caller
@@ -249,6 +250,17 @@ class App(Hosting):
             run_id, lambda now: [mode_change(self.agents, now, mode, self._clock(), by=by)]
         )
         return await self.get(run_id)
+
+    @cached_property
+    def asgi(self) -> Callable[..., Awaitable[None]]:
+        """The HTTP API and the pages, for any ASGI server, or mounted at the root of another application.
+
+        A server that tells of its start and end opens and closes the app with itself; where the application around it
+        does that, open the app there. The environment's `LOOPAGENT_API_TOKEN` is a key, as for `loopagent serve`.
+        """
+        from loopagent.http import create_api  # noqa: PLC0415 - what serves an app lies above it
+
+        return create_api(self, token=self.env.get("LOOPAGENT_API_TOKEN") or None)
 
     async def delete(self, run_id: str) -> None:
         """Remove an ended run and everything that belongs to it.

@@ -112,6 +112,7 @@ class Hosting(Controlling, Granting):
     _background: list[asyncio.Task[None]]
     owner: str
     """The name that this app signs leases with."""
+    opened = False
     closing = False
     """Whether it is being stopped."""
     start: Callable[..., Awaitable[RunView]]
@@ -221,6 +222,7 @@ class Hosting(Controlling, Granting):
     async def __aenter__(self) -> Self:
         """Open the store and take up what was left in the middle."""
         await self.store.open()
+        self.opened = True
         self._background = []
         heartbeat = asyncio.create_task(self._leases.renew(), name="leases")
         dispatcher = self.engine.elsewhere.dispatcher
@@ -240,7 +242,7 @@ class Hosting(Controlling, Granting):
 
     async def __aexit__(self, *exc: object) -> None:
         """Stop working; what is pending stays pending for the next start."""
-        self.closing = True
+        self.opened, self.closing = False, True
         self.bus.wake_all()
         *background, heartbeat = self._background
         for task in background:

@@ -100,13 +100,13 @@ def create_api(
         egress: The proxy by which providers are called.
         max_body_bytes: Largest request body.
         max_upload_bytes: Largest body that is a form with files.
-        manage: Open and close the app with the server; False when somebody else does.
+        manage: Open and close the app with the server, unless somebody else has opened it; False when somebody will.
         pages: Serve the pages for people as well, beside the API.
     """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        if not manage:
+        if app.opened or not manage:
             yield
             return
         async with app:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx2
 import pytest
 from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 import loopagent
 from loopagent import Agent, App, ConfigError, RequestError, action
@@ -143,3 +146,42 @@ def test_an_agent_cannot_give_itself_work() -> None:
     lead = Agent("lead")
     with pytest.raises(ConfigError, match="cannot give itself work"):
         lead.employ([lead.sub()])
+
+
+@pytest.mark.anyio
+async def test_an_app_is_mounted_in_another_application_that_opens_it() -> None:
+    agents = [Agent("planner", model=ScriptedModel(list(SCRIPT)), actions=[search])]
+    async with App(agents=agents, env={"LOOPAGENT_API_TOKEN": "a-long-token"}) as app:
+        outer = Starlette(routes=[Mount("/", app.asgi)])
+        transport = httpx2.ASGITransport(app=outer)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            assert (await client.get("/api/v1/agents")).status_code == 401
+            client.headers["authorization"] = "Bearer a-long-token"
+            body = {"agent": "planner", "message": "A day in Porto"}
+            made = await client.post("/api/v1/runs?wait=60", json=body)
+            assert made.json()["status"] == "completed"
+            assert "planner" in (await client.get("/agents")).text
+    assert app.asgi is app.asgi
+
+
+@pytest.mark.anyio
+async def test_a_server_that_tells_of_its_start_opens_and_closes_the_app() -> None:
+    app = App(agents=[Agent("planner", model=ScriptedModel(list(SCRIPT)))])
+    heard: list[str] = []
+    told = iter(["lifespan.startup", "lifespan.shutdown"])
+
+    async def receive() -> dict[str, str]:
+        heard.append(f"opened: {app.opened}")
+        return {"type": next(told)}
+
+    async def send(message: dict[str, str]) -> None:
+        heard.append(message["type"])
+
+    await app.asgi({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
+    assert heard == [
+        "opened: False",
+        "lifespan.startup.complete",
+        "opened: True",
+        "lifespan.shutdown.complete",
+    ]
+    assert (app.opened, app.closing) == (False, True)
