@@ -10,6 +10,7 @@ import typer
 
 from loopagent.app import App
 from loopagent.cli.attach import attach
+from loopagent.cli.following import Output
 from loopagent.cli.manage import (
     RunId,
     runs,
@@ -18,7 +19,7 @@ from loopagent.cli.manage import (
 )
 from loopagent.cli.opening import AsJson, Database, ProjectDir
 from loopagent.cli.output import out, print_json, short, table
-from loopagent.cli.session import Output, drive, last_event, payload_of, terminal_answerer
+from loopagent.cli.session import drive, last_event, payload_of, terminal_answerer
 from loopagent.core.control_state import RAISABLE
 from loopagent.runview import RunView
 

@@ -11,8 +11,9 @@ import typer
 
 from loopagent.attachments import Attachment
 from loopagent.cli.attach import read_files
+from loopagent.cli.following import Output
 from loopagent.cli.opening import Database, ProjectDir, open_app
-from loopagent.cli.session import Output, drive, payload_of, run_async, terminal_answerer
+from loopagent.cli.session import drive, payload_of, run_async, terminal_answerer
 from loopagent.conversations import OnBusy
 from loopagent.core.agent_spec import Limits
 from loopagent.errors import ConfigError

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import typer
 from rich.prompt import Prompt
 from rich.text import Text
 
 from loopagent.app import App
-from loopagent.cli.output import err, out, print_json, show_event, visible
-from loopagent.cli.progress import Bars
+from loopagent.cli.following import Answerer, Output, follow, stopping
+from loopagent.cli.output import err, out, print_json, visible
+from loopagent.cli.typed import typed, unless
 from loopagent.cli.who import KEY_VARIABLE, show_preview, show_terms, who_here
 from loopagent.clients import ToolAnswer
 from loopagent.core.lineage import ARROW
@@ -31,17 +30,11 @@ from loopagent.stores.memory import MemoryStore
 
 Json = dict[str, Any]
 UNKEPT = "the run is not kept: name a file with --db to answer it later"
-Output = Literal["timeline", "json", "events"]
 EXIT = {"completed": 0, "failed": 1, "cancelled": 4}
 EXIT_WAITING = 3
 EXIT_TIME_LIMIT = 124
-STILL = "resumable"
-"""Loop state of a paused run."""
-WAITING = frozenset({"interactive", "followup", "client_tool", STILL})
-"""Loop states in which somebody outside has to do something."""
 UNFIT = 422
 """Status of an answer that does not fit what was asked."""
-Answerer = Callable[[App, RunView], Any]
 
 
 def exit_code(view: RunView) -> int:
@@ -59,18 +52,21 @@ async def drive(
 ) -> int:
     """Follow a run to its end, or to a question that nobody here can answer.
 
+    Whoever can answer is asked as soon as anything is, also while the rest of the run goes on.
+
     Args:
         app: An open app.
         view: The run.
         output: What is printed.
-        answer: Answers the open requests of a waiting run, or None when nobody can.
+        answer: Answers the open requests of a run and of those below it, or None when nobody can.
         after: Number of the last event that is not to be printed again.
 
     Returns:
         The exit code.
     """
-    async with _stopping(app, view.id):
-        await _follow(app, view.id, output, answer, after)
+    async with stopping(app, view.id) as stopped:
+        asks = None if answer is None else partial(_answered_or_stopped, answer, stopped)
+        await follow(app, view.id, output, asks, after)
     view = await app.get(view.id)
     if output == "json":
         print_json(view.public())
@@ -79,48 +75,17 @@ async def drive(
     return exit_code(view)
 
 
+async def _answered_or_stopped(
+    answer: Answerer, stopped: asyncio.Event, app: App, view: RunView
+) -> None:
+    """Have what a run asks answered, unless it is stopped meanwhile."""
+    await unless(stopped, answer(app, view))
+
+
 async def last_event(app: App, run_id: str) -> int:
     """Number of the last event of the tree that a run belongs to."""
     view = await app.get(run_id)
     return (await app.get(view.state.root_id)).seq
-
-
-async def _follow(
-    app: App, run_id: str, output: Output, answer: Answerer | None, after: int
-) -> None:
-    while True:
-        now = await app.get(run_id)
-        if not (now.waiting or now.state.ended):
-            after = await _watch(app, run_id, output, after)
-        view = await app.wait(run_id)
-        if answer is None or view.state.ended or view.loop.state == STILL:
-            await _rest(app, run_id, after, output)
-            return
-        await answer(app, view)
-
-
-async def _watch(app: App, run_id: str, output: Output, after: int) -> int:
-    """Show what happens until the run waits or ends; returns the number of the last event shown."""
-    with Bars(on=output == "timeline") as bars:
-        async for event in app.events(run_id, after=after):
-            after = event.get("seq", after)
-            bars.add(event)
-            _print(event, output)
-            if event["type"] == "run.state" and event["data"]["state"] in WAITING:
-                break
-    return after
-
-
-async def _rest(app: App, run_id: str, after: int, output: Output) -> None:
-    async for event in app.events(run_id, after=after, live=False):
-        _print(event, output)
-
-
-def _print(event: Json, output: Output) -> None:
-    if output == "events":
-        print_json(event)
-    elif output == "timeline":
-        show_event(event)
 
 
 def _summary(view: RunView, *, kept: bool) -> None:
@@ -139,25 +104,6 @@ def _summary(view: RunView, *, kept: bool) -> None:
         how = "--result JSON" if one["kind"] == "client_tool" else "…"
         later = f"loopagent requests answer {one['requestId']} {how}"
         out.print(f"waits for: {one['title']} ({later if kept else UNKEPT})", markup=False)
-
-
-@asynccontextmanager
-async def _stopping(app: App, run_id: str) -> AsyncIterator[None]:
-    """Ctrl-C cancels the run, so that nothing goes on unseen; a second one ends at once."""
-    loop = asyncio.get_running_loop()
-    tasks: list[asyncio.Task[RunView]] = []
-
-    def stop() -> None:
-        loop.remove_signal_handler(signal.SIGINT)
-        err.print("stopping the run …")
-        tasks.append(asyncio.create_task(app.cancel(run_id, reason="Ctrl-C", by="human")))
-
-    loop.add_signal_handler(signal.SIGINT, stop)
-    try:
-        yield
-        await asyncio.gather(*tasks)
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
 
 
 def terminal_answerer() -> Answerer | None:
@@ -192,12 +138,14 @@ async def _put(app: App, request: RequestRow) -> None:
     who = await who_here(app)
     show_card(request.body)
     show_preview(await preview_of(app, request))
-    await app.answer(request.id, **_questions(request.body), by=who.by, who=who)
+    given = await typed(lambda: _questions(request.body))
+    await app.answer(request.id, **given, by=who.by, who=who)
 
 
 async def _do(app: App, request: RequestRow) -> None:
     call = request.body
-    await app.answer_call(request.run_id, call["callId"], _play_client(call))
+    answer = await typed(lambda: _play_client(call))
+    await app.answer_call(request.run_id, call["callId"], answer)
 
 
 def _play_client(call: Json) -> ToolAnswer:

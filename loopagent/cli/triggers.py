@@ -12,10 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from loopagent.app import App
+from loopagent.cli.following import Output
 from loopagent.cli.manage import with_app
 from loopagent.cli.opening import AsJson, Database, ProjectDir, open_app
 from loopagent.cli.output import err, out, print_json, short, table
-from loopagent.cli.session import Output, drive, run_async, terminal_answerer
+from loopagent.cli.session import drive, run_async, terminal_answerer
 from loopagent.errors import ConfigError
 from loopagent.project import load_project
 from loopagent.trigger_port import Delivery, DeliveryStatus

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,8 +16,9 @@ from tests.http.server import ROOT
 class Terminal:
     """The person's side of the terminal."""
 
-    def __init__(self, master: int) -> None:
+    def __init__(self, master: int, process: subprocess.Popen[bytes]) -> None:
         self._master = master
+        self._process = process
         self._behind = 0
         self.seen = ""
 
@@ -33,6 +35,10 @@ class Terminal:
         self.until(question)
         os.write(self._master, f"{line}\n".encode())
 
+    def interrupt(self) -> None:
+        """What Ctrl-C does."""
+        self._process.send_signal(signal.SIGINT)
+
     def rest(self) -> str:
         """Everything shown, up to the end of the command."""
         while piece := self._read():
@@ -47,8 +53,8 @@ class Terminal:
 
 
 @contextmanager
-def terminal(*arguments: str) -> Iterator[Terminal]:
-    """Run a command at a terminal; it must end well."""
+def terminal(*arguments: str, ends: int = 0) -> Iterator[Terminal]:
+    """Run a command at a terminal; it must end with this code."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "loopagent", *arguments],
@@ -59,11 +65,11 @@ def terminal(*arguments: str) -> Iterator[Terminal]:
         env={**os.environ, "TERM": "dumb"},
     )
     os.close(slave)
-    made = Terminal(master)
+    made = Terminal(master, process)
     try:
         yield made
         made.rest()
-        assert process.wait(timeout=60) == 0, made.seen
+        assert process.wait(timeout=60) == ends, made.seen
     finally:
         process.kill()
         process.wait()
