@@ -115,6 +115,10 @@ def _changes(data: Data) -> str:
     return quoted(", ".join(f"{one['op']} {one['path'] or '/'}" for one in data["patch"]) or "none")
 
 
+def _under_plan(data: Data) -> str:
+    return f"while plan revision {data['plan']} holds" if data.get("plan") else ""
+
+
 def _passes(data: Data) -> str:
     many = "as long as it holds" if data.get("passes") is None else f"{data['passes']} passes"
     return f"{many}, {data['sideBySide']} at a time"
@@ -304,7 +308,7 @@ RULES: Final[dict[str, Rule]] = {
     "approval.remembered": Rule(
         "D2",
         lambda d: f"{d['action']} is not asked about again in this {d['scope']}",
-        lambda d: joined(d["by"], quoted(d["params"])),
+        lambda d: joined(d["by"], _under_plan(d) or quoted(d["params"])),
     ),
     "approval.forgotten": Rule(
         "D2", lambda d: f"{d['action']} is asked about again", lambda d: d["by"]

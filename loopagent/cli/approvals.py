@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from loopagent.cli.manage import RunId, with_app
 from loopagent.cli.opening import AsJson, Database, ProjectDir
 from loopagent.cli.output import print_json, short, table
 from loopagent.cli.who import who_here
+from loopagent.core.plan_reads import holding
 
 
 __all__ = ["runs"]
@@ -33,15 +34,17 @@ def run_approvals(
     async def work(app: App) -> int:
         if revoke is not None:
             await app.revoke_approval(run_id, revoke, by=(await who_here(app)).by)
-        kept = [one.public() for one in (await app.get(run_id)).state.remembered]
+        kept = [one.public() for one in holding((await app.get(run_id)).state)]
         if as_json:
             print_json(kept)
             return 0
-        rows = [
-            (one["id"], one["action"], short(one["params"], 60), one["scope"], one["by"])
-            for one in kept
-        ]
+        rows = [(one["id"], one["action"], _which(one), one["scope"], one["by"]) for one in kept]
         table(("approval", "action", "parameters", "for", "by"), rows)
         return 0
 
     with_app(project, db, work)
+
+
+def _which(kept: dict[str, Any]) -> str:
+    """Which calls an approval lets through."""
+    return short(kept["params"], 60) if kept["plan"] is None else f"plan revision {kept['plan']}"

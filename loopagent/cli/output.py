@@ -160,6 +160,11 @@ def _passes(data: dict[str, Any]) -> str:
     return f"{times}, {data['sideBySide']} at a time"
 
 
+def _calls(data: Json) -> str:
+    """Which calls are not asked about again."""
+    return f"under plan revision {data['plan']}" if data.get("plan") else short(data["params"])
+
+
 def _proposed(data: Json) -> str:
     lines = len(data["text"].splitlines())
     return (
@@ -225,7 +230,7 @@ LINES: dict[str, Callable[[Json], str]] = {
     "request.expired": lambda data: f"nobody answered in time: {data['then']}",
     "approval.waived": lambda data: f"{data['action']} is not asked about: {data['text']}",
     "approval.remembered": lambda data: (
-        f"{data['action']} {short(data['params'])}: not asked about again in this {data['scope']}, by {data['by']}"
+        f"{data['action']} {_calls(data)}: not asked about again in this {data['scope']}, by {data['by']}"
     ),
     "approval.forgotten": lambda data: f"{data['action']} is asked about again, by {data['by']}",
     "request.cancelled": lambda data: data["reason"],

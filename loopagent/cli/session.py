@@ -188,7 +188,7 @@ def show_card(body: Json) -> None:
     if isinstance(subject.get("effects"), str):
         by = f", brought by the skill {subject['skill']}" if subject.get("skill") else ""
         out.print(visible(f"effects: {subject['effects']}{by}"))
-    for key in ("effects", "unlocks"):
+    for key in ("effects", "unlocks", "reads"):
         listed = subject.get(key)
         if isinstance(listed, list) and listed:
             out.print(visible(f"{key}: " + "; ".join(_entry(one) for one in listed)))
@@ -248,6 +248,8 @@ def _approval(subject: Json) -> Json:
 def _plan_decision(body: Json) -> Json:
     """Approve, edit or reject exactly the plan that was shown."""
     keys = {"y": "approve", "e": "edit", "n": "reject", "s": "terminate"}
+    if body["subject"].get("reads"):
+        keys["r"] = "approve, and do not ask about reads"
     if body["subject"]["diff"]:
         keys["w"] = "whole"
     seen = {"revision": body["revision"], "content_hash": body["contentHash"]}
@@ -257,6 +259,8 @@ def _plan_decision(body: Json) -> Json:
             out.print(visible(body["text"]))
         elif chosen["decision"] == "edit":
             return {"decision": "approve", "edited": _typed_text(), **seen}
+        elif "," in chosen["decision"]:
+            return {"decision": "approve", "remember": "run", **seen}
         else:
             return {**chosen, **seen}
 

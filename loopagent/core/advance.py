@@ -24,7 +24,7 @@ from loopagent.core import (
     holding,
     hooks,
     inline,
-    plans,
+    plan_reads,
     recall,
     sub_agents,
     turns,
@@ -259,7 +259,7 @@ def _interrupt(tx: Tx, outcome: str) -> bool:
 
 
 def _mode_changed(tx: Tx, event: ModeChanged) -> None:
-    if plans.switched(tx, event, _by(event.by)):
+    if plan_reads.switched(tx, event, _by(event.by)):
         tx.clock(event.at)
         _interrupt(tx, "mode_changed")
 
@@ -396,5 +396,5 @@ ANSWERED: dict[str, Callable[[Tx, AskHuman, dict[str, Any]], None]] = {
     "question": _question_answered,
     "guard": _guard_answered,
     "limit": control.limit_answered,
-    "plan": plans.answered,
+    "plan": plan_reads.answered,
 }

@@ -11,7 +11,10 @@ from loopagent.core.values import value_object
 
 @value_object(frozen=True, slots=True)
 class Remembered:
-    """That a person let the very same call through from then on. It is data, so it goes from run to run as JSON."""
+    """That a person let calls through from then on: the very same one, or under a plan all of an action that reads.
+
+    It is data, so it goes from run to run as JSON.
+    """
 
     id: str
     """Id of the request that was answered so."""
@@ -27,6 +30,8 @@ class Remembered:
     """Who said so."""
     at: float
     """When, in seconds since the epoch."""
+    plan: int | None = None
+    """For all calls of the action, whatever their parameters, while this revision of the plan is the approved one."""
 
     def public(self) -> dict[str, Any]:
         """What people are shown of it, as camelCase JSON."""
@@ -34,10 +39,28 @@ class Remembered:
         del shown["definition"]
         return shown
 
-    def fits(self, agent: str, action: str, params: dict[str, Any], definition: str) -> bool:
-        """Whether a call is the very same one: same agent, same action as it was then, same parameters."""
-        same = (self.agent, self.action, self.definition) == (agent, action, definition)
-        return same and json_hash(self.params) == json_hash(params)
+    def fits(
+        self,
+        agent: str,
+        action: str,
+        params: dict[str, Any],
+        definition: str,
+        plan: int | None = None,
+    ) -> bool:
+        """Whether a call is the very same one: same agent, same action as it was then, same parameters.
+
+        Args:
+            agent: Whose call it is.
+            action: What is called.
+            params: With what.
+            definition: Digest of the action as it is now.
+            plan: Revision of the plan that is approved now.
+        """
+        if (self.agent, self.action, self.definition) != (agent, action, definition):
+            return False
+        if self.plan is not None:
+            return self.plan == plan
+        return json_hash(self.params) == json_hash(params)
 
 
 @value_object(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Approvals of calls: whether a person is asked, what the card shows, and what is remembered of the answer.
 
 A remembered approval never widens: it is for one agent, one action with its definition as it was, and the very same
-parameters, as canonical JSON. Whatever differs is asked about again.
+parameters, as canonical JSON. Whatever differs is asked about again. How reading is waived under a plan: `plan_reads`.
 
 Source: decision seat D2.
 """
@@ -30,6 +30,7 @@ from loopagent.core.json_values import compact_json
 from loopagent.core.outcome import INTERRUPTED, Outcome
 from loopagent.core.payload_writer import ABSENT
 from loopagent.core.people import DUE, request_id
+from loopagent.core.plan_card import approved_revision
 
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def verdict(run: RunState, call: RunAction | CallClientTool, spec: CallSpec) -> 
     if asked.asks and isinstance(call, RunAction) and isinstance(spec, ActionSpec):
         kept = _kept(run, call, spec)
         if kept is not None:
-            text = f"{kept.by} approved the very same call and did not want to be asked again."
+            what = "the very same call" if kept.plan is None else f"plan revision {kept.plan}"
+            text = f"{kept.by} approved {what} and did not want to be asked again."
             return Verdict(False, "remembered", text, kept.id)
     return asked
 
@@ -108,15 +110,14 @@ def definition_of(spec: ActionSpec) -> str:
 
 def _kept(run: RunState, call: RunAction, spec: ActionSpec) -> Remembered | None:
     """What was remembered that lets a call through."""
-    if call.batch or not any(one.action == call.action for one in run.remembered):
+    if not any(one.action == call.action for one in run.remembered):
         return None
     if terms_of(spec).remember == "never":
         return None
-    now = definition_of(spec)
-    fitting = (
-        one for one in run.remembered if one.fits(run.spec.name, call.action, call.params, now)
-    )
-    return next(fitting, None)
+    same = (run.spec.name, call.action, call.params, definition_of(spec), approved_revision(run))
+    fitting = (one for one in run.remembered if one.fits(*same))
+    # Several calls that are decided together are none that was approved by itself.
+    return next((one for one in fitting if one.plan is not None or not call.batch), None)
 
 
 # --- the card --------------------------------------------------------------------------------------

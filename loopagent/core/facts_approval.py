@@ -23,14 +23,14 @@ class ApprovalWaived(FactData):
     call_id: str
     action: str
     rule: Literal["when", "remembered"]
-    """Its condition does not hold for this call, or a person approved the very same call before."""
+    """Its condition does not hold for this call, or a person does not want to be asked about it."""
     text: str
     approval_id: str | None = None
     """What was remembered."""
 
 
 class ApprovalRemembered(FactData):
-    """The very same call needs no approval from now on."""
+    """The very same call needs no approval from now on, or under a plan no call of an action that reads."""
 
     fact = "approval.remembered"
     approval_id: str
@@ -39,6 +39,8 @@ class ApprovalRemembered(FactData):
     scope: Literal["run", "session"]
     """For the run, or for its conversation as well."""
     by: str
+    plan: int | None = None
+    """For all calls of the action, whatever their parameters, while this revision of the plan is the approved one."""
 
 
 class ApprovalForgotten(FactData):

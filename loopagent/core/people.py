@@ -180,7 +180,7 @@ def _unfit(request: AskHuman, answer: Answer) -> Problem | None:
     if answer.remember not in request.subject.get("remember", ()):
         return Problem("remember", f"may be: {offered or 'nothing'}, here", answer.remember)
     if answer.decision != "approve" or answer.edited is not None:
-        text = "only an approval of the call as it is shown can be remembered"
+        text = "only an approval of what is shown, as it is shown, can be remembered"
         return Problem("remember", text, answer.decision)
     return None
 

@@ -10,7 +10,7 @@ import difflib
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from loopagent.core.abilities import usable_children
+from loopagent.core.abilities import usable_actions, usable_children
 from loopagent.core.effects import AskHuman
 from loopagent.core.lineage import strongest_effects
 from loopagent.core.policy import unlockable
@@ -18,6 +18,7 @@ from loopagent.core.problems import Problem, shorten
 
 
 if TYPE_CHECKING:
+    from loopagent.core.action_spec import ActionSpec
     from loopagent.core.state import RunState
 
 MAX_DIFF_LINES: Final = 500
@@ -55,6 +56,7 @@ def card(run: RunState, effect_id: str, text: str, effects: list[str]) -> AskHum
         ]
         + _agents(run),
         "maxChars": run.spec.limits.max_plan_chars,
+        **_reads(run),
     }
     return AskHuman(
         id=effect_id,
@@ -66,6 +68,31 @@ def card(run: RunState, effect_id: str, text: str, effects: list[str]) -> AskHum
         content_hash=digest,
         revision=revision,
     )
+
+
+def approved_revision(run: RunState) -> int | None:
+    """The revision of the plan that is approved; None while none is."""
+    return run.plan.revision if run.plan.status == "approved" else None
+
+
+def quiet(run: RunState, spec: ActionSpec) -> bool:
+    """Whether somebody who approves a plan may say that calls of an action are not asked about under it.
+
+    They only read, the action lets approvals be remembered, and whoever decides about them is not somebody else.
+    An agent or operator who wants to be asked about every call is.
+    """
+    terms = spec.asking
+    if spec.effects != "read" or run.spec.approval_of(spec) != "ask" or terms is None:
+        return False
+    named = spec.name in run.spec.approval.actions
+    return terms.remember != "never" and not terms.approvers and not named
+
+
+def _reads(run: RunState) -> dict[str, Any]:
+    found = [one.name for one in usable_actions(run) if quiet(run, one)]
+    if not found:
+        return {}
+    return {"reads": [{"action": one, "effects": "read"} for one in found], "remember": ["run"]}
 
 
 def _agents(run: RunState) -> list[dict[str, str]]:

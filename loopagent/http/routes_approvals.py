@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import JsonValue
 
+from loopagent.core.plan_reads import holding
 from loopagent.http.access import Who
 from loopagent.http.body import View
 from loopagent.http.models import RunDetail
@@ -19,7 +20,7 @@ router = APIRouter(tags=["requests"])
 
 
 class Approval(View):
-    """The very same call needs no approval any more."""
+    """The very same call needs no approval any more, or under a plan no call of an action that reads."""
 
     id: str
     agent: str
@@ -31,6 +32,8 @@ class Approval(View):
     """Who said so."""
     at: float
     """When, in seconds since the epoch."""
+    plan: int | None
+    """For all calls of the action, whatever their parameters, while this revision of the plan is the approved one."""
 
 
 class Approvals(View):
@@ -43,7 +46,7 @@ class Approvals(View):
 async def list_approvals(app: Host, run_id: RunId) -> Approvals:
     """List the calls that need no approval in a run any more, in the order they were approved."""
     state = (await app.get(run_id)).state
-    return Approvals(approvals=[Approval(**one.public()) for one in state.remembered])
+    return Approvals(approvals=[Approval(**one.public()) for one in holding(state)])
 
 
 @router.delete(

@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from loopagent.app import App
 from loopagent.core.advance import hears
 from loopagent.core.facts import FACT_TYPES
+from loopagent.core.plan_reads import holding
 from loopagent.explain import explain
 from loopagent.runtime.course import course_of
 from loopagent.runtime.turn import turn_record
@@ -111,7 +112,7 @@ def _told(view: RunView, events: list[dict[str, Any]], show: str, now: float) ->
         "pad_history": pad_history(course.of("scratchpad.changed")),
         "memory": course.of("memory.written"),
         "artifacts": state.artifacts,
-        "remembered": state.remembered,
+        "remembered": holding(state),
         "artifact_turns": {
             one["data"]["handle"]: one["turn"] for one in course.of("artifact.created")
         },

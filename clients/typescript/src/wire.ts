@@ -99,7 +99,7 @@ export interface ApprovalForgotten {
   by: string;
 }
 
-/** The very same call needs no approval from now on. */
+/** The very same call needs no approval from now on, or under a plan no call of an action that reads. */
 export interface ApprovalRemembered {
   approvalId: string;
   action: string;
@@ -107,13 +107,15 @@ export interface ApprovalRemembered {
   /** For the run, or for its conversation as well. */
   scope: "run" | "session";
   by: string;
+  /** For all calls of the action, whatever their parameters, while this revision of the plan is the approved one. */
+  plan?: number | null;
 }
 
 /** A call of an action whose calls a person approves is made without asking. */
 export interface ApprovalWaived {
   callId: string;
   action: string;
-  /** Its condition does not hold for this call, or a person approved the very same call before. */
+  /** Its condition does not hold for this call, or a person does not want to be asked about it. */
   rule: "when" | "remembered";
   text: string;
   /** What was remembered. */
