@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -75,6 +75,7 @@ class ScriptedModel:
         self._sleep = sleep
         self._function = script if callable(script) else None
         self._entries = () if callable(script) else _playables(name, script)
+        self._places = _places(self._entries)
         self._positions: OrderedDict[str, _Position] = OrderedDict()
 
     @classmethod
@@ -128,11 +129,13 @@ class ScriptedModel:
         run = conversation.split("/", 1)[0] if self._per_run else ""
         position = self._positions.get(run)
         if position is None:
-            position = self._positions[run] = _Position(self._entries)
+            position = self._positions[run] = _Position(self._entries, self._places)
         self._positions.move_to_end(run)
         if len(self._positions) > self._keep_runs:
             self._positions.popitem(last=False)
-        if conversation not in position.conversations:
+        if conversation in position.conversations:
+            position.hear(request)
+        else:
             position.conversations.add(conversation)
             position.catch_up(request)
         return position
@@ -175,8 +178,9 @@ class ScriptedModel:
 class _Position:
     """How far one run has come in a script."""
 
-    def __init__(self, entries: Sequence[Playable]) -> None:
+    def __init__(self, entries: Sequence[Playable], places: Mapping[str, Sequence[int]]) -> None:
         self._entries = entries
+        self._places = places
         self._used = bytearray(len(entries))
         self._first = 0
         self.conversations: set[str] = set()
@@ -198,6 +202,16 @@ class _Position:
         for place, message in enumerate(request.messages):
             if message.role == "assistant":
                 self._account_for(message.text, request, place)
+
+    def hear(self, request: ModelRequest) -> None:
+        """Use up what another process has played meanwhile: the latest reply is an entry that was never played here."""
+        place = len(request.messages) - 1
+        while place >= 0 and request.messages[place].role != "assistant":
+            place -= 1
+        text = request.messages[place].text if place >= 0 else ""
+        places = self._places.get(text.strip(), ())
+        if places and not any(self._used[one] for one in places):
+            self._account_for(text, request, place)
 
     def why_none(self, agent: str) -> str:
         """Why no entry fits a call."""
@@ -262,6 +276,14 @@ def _entry(name: str, playable: Playable) -> ScriptEntry:
 
 def _answers(playable: Playable) -> bool:
     return isinstance(playable, ScriptEntry) and playable.answers
+
+
+def _places(entries: Sequence[Playable]) -> dict[str, list[int]]:
+    """Where the entries stand that say a text."""
+    places: dict[str, list[int]] = {}
+    for index, one in enumerate(entries):
+        places.setdefault(_text(one).strip(), []).append(index)
+    return places
 
 
 def _text(playable: Playable) -> str:

@@ -410,3 +410,11 @@ async def test_old_positions_are_given_up_but_conversations_remember() -> None:
     for run in ("a", "b", "c"):
         assert await say(model, request(run=run)) == "one"
     assert await say(model, replace(request("one"), cache_key="a")) == "two"
+
+
+async def test_a_process_that_gets_a_run_back_goes_on_behind_what_others_played() -> None:
+    first, other = (ScriptedModel(["one", "two", "three", "four"]) for _ in range(2))
+    assert await say(first, request()) == "one"
+    assert await say(other, request("one")) == "two"
+    assert await say(other, request("one", "two")) == "three"
+    assert await say(first, request("one", "two", "three")) == "four"
