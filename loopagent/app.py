@@ -62,7 +62,8 @@ class App(Hosting):
         clock: Seconds since the epoch; tests give their own.
         recover: Whether to take up runs that an earlier process left in the middle, and to do what triggers are due.
         work: Whether to work on runs; if not, they are left to other processes that share the store.
-        max_runs: Runs that are worked on at the same time at most; the others wait, for this process or another.
+        max_runs: Runs that are worked on at the same time at most; the others wait, for this process or another. Who
+            waits to ask an overloaded model again takes nobody's place.
         lease_seconds: How long after the death of this process others wait before they take up its runs.
         grace_seconds: How long calls under way may go on when the app is closed.
         triggers: What starts runs by itself: schedules and webhooks.

@@ -115,8 +115,9 @@ class Leases:
 
     @property
     def count(self) -> int:
-        """How many runs are held."""
-        return len(self._held) + len(self._claimed)
+        """How many runs are worked on; those that wait to ask a model again are not."""
+        working = sum(1 for live in self._held.values() if not live.pauses)
+        return working + len(self._claimed)
 
     def claimed(self, run_id: str) -> bool:
         """Whether a run was claimed, and is counted, but is not yet taken."""

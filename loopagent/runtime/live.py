@@ -35,6 +35,7 @@ class Live:
         "idle",
         "lock",
         "owned",
+        "pauses",
         "ready",
         "reply",
         "run_id",
@@ -63,6 +64,8 @@ class Live:
         """The effects that were given to them."""
         self.idle = asyncio.Event()
         self.owned = False
+        self.pauses = 0
+        """Tries of model calls that are not made before some time has passed."""
         self.reply: ReplyStream | None = None
         """The reply that is arriving, if somebody follows it."""
         self.early: EarlyCalls | None = None
@@ -73,6 +76,14 @@ class Live:
         """When that is stored at the latest."""
         self._shown: FactData | None = None
         self.hear(transcript)
+
+    async def pause(self, seconds: float) -> None:
+        """Let time pass before a model is asked again."""
+        self.pauses += 1
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self.pauses -= 1
 
     @classmethod
     def fresh(cls, transition: Transition) -> Live:

@@ -123,6 +123,7 @@ class ModelCalls:
                 policy=self._retry,
                 on_delta=stream.feed,
                 on_retry=on_retry,
+                sleep=live.pause,
                 timeout_seconds=None if effect.timeout_ms is None else effect.timeout_ms / 1000.0,
             ),
         )

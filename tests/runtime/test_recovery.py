@@ -262,3 +262,17 @@ async def test_one_run_at_a_time_is_enough_for_all_of_them(tmp_path: Path) -> No
             async for _ in app.events(one):
                 pass
             assert (await app.get(one)).state.status == "completed"
+
+
+async def test_who_waits_for_an_overloaded_model_takes_nobodys_place() -> None:
+    busy = {"error": {"status": 429, "message": "slow down", "retryAfter": 50}}
+    patient = Agent("patient", model=ScriptedModel([busy]))
+    quick = Agent("quick", model=ScriptedModel([{"taskComplete": True, "message": "Done."}]))
+    async with App(agents=[patient, quick], max_runs=1) as app:
+        waits = await app.start("patient", "Go.")
+        async for event in app.events(waits.id):
+            if event["type"] == "model.retry":
+                break
+        run = await app.start("quick", "Go.")
+        assert (await app.wait(run.id, timeout_seconds=40)).state.status == "completed"
+        assert (await app.get(waits.id)).state.status == "running"
