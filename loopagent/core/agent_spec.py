@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from loopagent.core.action_spec import ActionSpec, CallSpec
 from loopagent.core.breaker import BreakerLimits
 from loopagent.core.client_tool_spec import ClientToolSpec, same_names
+from loopagent.core.completion_spec import Completion
 from loopagent.core.hook_spec import HookSpec
 from loopagent.core.memory_spec import MemorySpec
 from loopagent.core.shrink import ShrinkLimits
@@ -209,34 +210,6 @@ class ContextSpec(Spec):
     """Times in a row that a prompt which was too long for the model is shortened and tried again."""
     least_progress: float = Field(default=0.1, gt=0, lt=1)
     """Share by which it must have become shorter for that."""
-
-
-class VerifierSpec(Spec):
-    """Who has to agree that a task is done: an action of the agent that only reads, or another model."""
-
-    action: str | None = None
-    """An action; it is given `task`, `message` and `payload`, as far as it has such parameters."""
-    model: str | None = None
-    """`provider:model`, never one that does the work."""
-    instructions: str = ""
-    """What a model is to look at, beside the general."""
-
-    @model_validator(mode="after")
-    def _one(self) -> VerifierSpec:
-        if (self.action is None) == (self.model is None):
-            raise ValueError("a verifier is either an action or a model")
-        return self
-
-
-class Completion(Spec):
-    """When a completion claim is accepted."""
-
-    require_tasks_done: bool = False
-    """Every scratchpad task must be completed."""
-    min_calls: dict[str, int] = Field(default_factory=dict)
-    """Successful calls an action needs before the run may complete."""
-    verifier: VerifierSpec | None = None
-    """Who has to agree."""
 
 
 class AgentSpec(Spec):

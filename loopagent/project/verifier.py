@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from loopagent.core.agent_spec import Completion, VerifierSpec
+from loopagent.core.completion_spec import Completion, VerifierSpec
 from loopagent.core.names import closest
 
 

@@ -12,7 +12,7 @@ from loopagent.runtime.compact import usage_json
 
 
 if TYPE_CHECKING:
-    from loopagent.core.agent_spec import VerifierSpec
+    from loopagent.core.completion_spec import VerifierSpec
     from loopagent.core.effects import Verify
     from loopagent.runtime.compact import Summarise
     from loopagent.runtime.live import Live

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopagent.core.action_spec import ActionSpec
-from loopagent.core.agent_spec import Completion, Limits, PayloadSpec
+from loopagent.core.agent_spec import Limits, PayloadSpec
+from loopagent.core.completion_spec import Completion
 from loopagent.core.effects import CancelEffect
 from loopagent.core.events import Reported, Settled
 from loopagent.core.outcome import Outcome

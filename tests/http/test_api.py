@@ -123,7 +123,7 @@ def test_of_a_removed_log_a_client_gets_the_run_instead(
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    assert json.loads(pruned.stdout) == {"runs": 0, "logs": 1}
+    assert json.loads(pruned.stdout) == {"runs": 0, "logs": 1, "definitions": 0}
     ((number, reset),) = read(client, f"/runs/{run['id']}/stream", last="4")
     assert (number, reset["type"], reset["after"]) == (None, "stream.reset", run["seq"])
     assert reset["run"]["payload"] == {"seen": 1}

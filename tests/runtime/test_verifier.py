@@ -9,8 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from loopagent import Agent, App, action
-from loopagent.core.agent_spec import AgentSpec, Completion, Limits, VerifierSpec
+from loopagent.core.agent_spec import AgentSpec, Limits
 from loopagent.core.claims import verdict
+from loopagent.core.completion_spec import Completion, VerifierSpec
 from loopagent.core.effects import Verify
 from loopagent.core.events import MessagePosted
 from loopagent.models.scripted import ScriptedModel
