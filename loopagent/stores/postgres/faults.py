@@ -6,6 +6,7 @@ import asyncpg
 from asyncpg import exceptions as pg
 
 from loopagent.errors import LoopAgentError, StoreError
+from loopagent.stores.sql.tables import NoSuchTextError
 
 
 LOST: tuple[type[BaseException], ...] = (
@@ -48,10 +49,6 @@ _MEANINGS: tuple[tuple[type[BaseException], str], ...] = (
     (UnicodeEncodeError, "cannot keep or find such text"),
     (asyncpg.InterfaceError, "cannot be used like this"),
 )
-
-
-class NoSuchTextError(StoreError):
-    """A text with a NUL, which PostgreSQL cannot keep; whoever looks for one finds nothing."""
 
 
 def translate(error: BaseException) -> BaseException:

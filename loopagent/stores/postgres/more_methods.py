@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from loopagent.stores import records
 from loopagent.stores.postgres import conversations, reads, removal
-from loopagent.stores.postgres.faults import NoSuchTextError
+from loopagent.stores.sql.tables import NoSuchTextError
 
 
 if TYPE_CHECKING:

@@ -11,13 +11,11 @@ from loopagent.stores.postgres.address import Address, parse
 from loopagent.stores.postgres.artifacts import PostgresArtifacts
 from loopagent.stores.postgres.audit import PostgresAudit
 from loopagent.stores.postgres.connections import Connections
-from loopagent.stores.postgres.desk import PostgresDesk
 from loopagent.stores.postgres.dispatch_methods import PostgresDispatch
-from loopagent.stores.postgres.keys import PostgresKeys
-from loopagent.stores.postgres.library import PostgresLibrary
 from loopagent.stores.postgres.more_methods import PostgresConversations, PostgresRetention
 from loopagent.stores.postgres.note_methods import PostgresNotes
 from loopagent.stores.postgres.notices import PostgresNotices
+from loopagent.stores.postgres.shared import PostgresTables
 from loopagent.stores.postgres.signals import Signals
 from loopagent.stores.postgres.triggers import PostgresTriggers
 
@@ -42,11 +40,9 @@ class PostgresStore(
     PostgresDispatch,
     PostgresConversations,
     PostgresRetention,
-    PostgresDesk,
-    PostgresKeys,
-    PostgresLibrary,
     PostgresNotes,
     PostgresNotices,
+    PostgresTables,
     PostgresTriggers,
 ):
     """Keeps runs in a schema of a PostgreSQL database that many processes share.

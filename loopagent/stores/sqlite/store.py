@@ -12,14 +12,12 @@ from loopagent.stores import records, written
 from loopagent.stores.sqlite import conversations, reads, removal, writes
 from loopagent.stores.sqlite.artifacts import SqliteArtifacts
 from loopagent.stores.sqlite.audit import SqliteAudit
-from loopagent.stores.sqlite.desk import SqliteDesk
 from loopagent.stores.sqlite.dispatch_methods import SqliteDispatch
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
-from loopagent.stores.sqlite.keys import SqliteKeys
-from loopagent.stores.sqlite.library import SqliteLibrary
 from loopagent.stores.sqlite.note_methods import SqliteNotes
 from loopagent.stores.sqlite.notices import SqliteNotices
 from loopagent.stores.sqlite.readers import Readers
+from loopagent.stores.sqlite.tables import SqliteTables
 from loopagent.stores.sqlite.triggers import SqliteTriggers
 from loopagent.stores.sqlite.writer import Writer
 
@@ -50,12 +48,10 @@ MAX_HOLD_SECONDS = 1.0
 class SqliteStore(
     SqliteArtifacts,
     SqliteAudit,
-    SqliteDesk,
     SqliteDispatch,
-    SqliteKeys,
-    SqliteLibrary,
     SqliteNotes,
     SqliteNotices,
+    SqliteTables,
     SqliteTriggers,
 ):
     """Keeps runs in a SQLite file that several processes may share.

@@ -1,26 +1,20 @@
-"""The library of actions, in a database: one text of each statement for all databases.
-
-A store gives two ways to carry them out: `_fetched` reads, `_transact` does several in one transaction, of which the
-first has to bring a row. Values are `$1`, `$2` and so on.
-"""
+"""The library of actions, in a database."""
 
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.json_values import compact_json
 from loopagent.library_port import Built, LibraryChange, Published, Version
 from loopagent.stores import records
+from loopagent.stores.sql.tables import Tables
 
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Step: TypeAlias = "tuple[str, Sequence[Any]]"
-"""A statement and its values."""
 _BUILT: Final = "SELECT tenant, name, revision, published, agents, body FROM built_action"
 _FIRST: Final = """
 INSERT INTO built_action (tenant, name, revision, published, agents, body) VALUES ($1, $2, $3, $4, $5, $6)
@@ -91,16 +85,8 @@ ORDER BY key DESC LIMIT $4
 _COLUMNS: Final = frozenset({"tenant", "name", "revision", "published", "agents"})
 
 
-class LibraryTables(ABC):
+class LibraryTables(Tables):
     """Keeps the library in the database of a store; see `LibraryStore`."""
-
-    @abstractmethod
-    async def _fetched(self, query: str, *values: Any) -> Sequence[Any]:
-        """The rows that a query brings; none for texts that no database can hold."""
-
-    @abstractmethod
-    async def _transact(self, first: Step, *more: Step) -> bool:
-        """Carry statements out in one transaction; nothing, and False, when the first brings no row."""
 
     async def built(self, tenant: str, name: str) -> Built | None:
         """One action; see `LibraryStore.built`."""
@@ -126,17 +112,17 @@ class LibraryTables(ABC):
         before = (former or row.name, row.revision - 1)
         first = (_FIRST, values) if row.revision == 1 else (_NEXT, (*values, *before))
         steps = [] if version is None else [(_PUT_VERSION, _version_values(row, version))]
-        written = await self._transact(first, *steps, (_PUT_CHANGE, _change_values(change)))
+        done = await self._put(first, *steps, (_PUT_CHANGE, _change_values(change)))
         # An answer may have been lost: then it was this very change that got in the way.
-        if not written and await self.built(row.tenant, row.name) != row:
+        if not done.rows and await self.built(row.tenant, row.name) != row:
             raise records.built_moved_on(row.name)
 
     async def delete_built(self, row: Built, change: LibraryChange) -> None:
         """Remove an action and its versions; see `LibraryStore.delete_built`."""
         whose = (row.tenant, row.name)
         steps = ((_REMOVE_VERSIONS, whose), (_PUT_CHANGE, _change_values(change)))
-        written = await self._transact((_REMOVE, (*whose, row.revision)), *steps)
-        if not written and await self.built(*whose) is not None:
+        done = await self._change((_REMOVE, (*whose, row.revision)), *steps)
+        if not done.rows and await self.built(*whose) is not None:
             raise records.built_moved_on(row.name)
 
     async def versions(self, tenant: str, name: str) -> list[Version]:
@@ -161,15 +147,14 @@ class LibraryTables(ABC):
         self, tenant: str, name: str, digest: str, body: str, *, at: float
     ) -> None:
         """Keep what runs are started with; see `LibraryStore.put_definition`."""
-        await self._transact((_PUT_DEFINITION, (tenant, digest, name, body, at)))
+        await self._put((_PUT_DEFINITION, (tenant, digest, name, body, at)))
 
     async def prune_definitions(self, *, before: float, limit: int = 100) -> int:
         """Remove definitions that no run has; see `LibraryStore.prune_definitions`."""
         # Looking takes long and holds nobody up; what is given to a run meanwhile is spared for its new time.
         found = await self._fetched(_UNUSED, before, limit)
-        return sum(
-            [await self._transact((_PRUNE, (tenant, digest, before))) for tenant, digest in found]
-        )
+        gone = [await self._change((_PRUNE, (tenant, digest, before))) for tenant, digest in found]
+        return sum(len(one.rows) for one in gone)
 
     async def definition(self, tenant: str, digest: str) -> str | None:
         """What was kept under a hash; see `LibraryStore.definition`."""
@@ -182,7 +167,7 @@ class LibraryTables(ABC):
 
     async def put_change(self, change: LibraryChange) -> None:
         """Write down what was done; see `LibraryStore.put_change`."""
-        await self._transact((_PUT_CHANGE, _change_values(change)))
+        await self._put((_PUT_CHANGE, _change_values(change)))
 
     async def library_changes(
         self, tenant: str, name: str | None = None, *, cursor: str | None = None, limit: int = 50
