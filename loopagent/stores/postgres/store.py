@@ -14,7 +14,6 @@ from loopagent.stores.postgres.connections import Connections
 from loopagent.stores.postgres.dispatch_methods import PostgresDispatch
 from loopagent.stores.postgres.more_methods import PostgresConversations, PostgresRetention
 from loopagent.stores.postgres.note_methods import PostgresNotes
-from loopagent.stores.postgres.notices import PostgresNotices
 from loopagent.stores.postgres.shared import PostgresTables
 from loopagent.stores.postgres.signals import Signals
 from loopagent.stores.postgres.triggers import PostgresTriggers
@@ -41,7 +40,6 @@ class PostgresStore(
     PostgresConversations,
     PostgresRetention,
     PostgresNotes,
-    PostgresNotices,
     PostgresTables,
     PostgresTriggers,
 ):

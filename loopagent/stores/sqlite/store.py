@@ -15,7 +15,6 @@ from loopagent.stores.sqlite.audit import SqliteAudit
 from loopagent.stores.sqlite.dispatch_methods import SqliteDispatch
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
 from loopagent.stores.sqlite.note_methods import SqliteNotes
-from loopagent.stores.sqlite.notices import SqliteNotices
 from loopagent.stores.sqlite.readers import Readers
 from loopagent.stores.sqlite.tables import SqliteTables
 from loopagent.stores.sqlite.triggers import SqliteTriggers
@@ -50,7 +49,6 @@ class SqliteStore(
     SqliteAudit,
     SqliteDispatch,
     SqliteNotes,
-    SqliteNotices,
     SqliteTables,
     SqliteTriggers,
 ):

@@ -27,6 +27,8 @@ _MADE_LATER = {
     "desk": ("desk",),
     "keys": ("api_key", "session"),
     "library": ("built_action", "built_version", "definition", "library_change"),
+    "notices": ("notice",),
+    "receivers": ("receiver",),
 }
 """Scripts, and the tables that they make."""
 _SCRIPTS = {f"no such table: {one}": name for name, tables in _MADE_LATER.items() for one in tables}
