@@ -16,7 +16,6 @@ from loopagent.stores.postgres.more_methods import PostgresConversations, Postgr
 from loopagent.stores.postgres.note_methods import PostgresNotes
 from loopagent.stores.postgres.shared import PostgresTables
 from loopagent.stores.postgres.signals import Signals
-from loopagent.stores.postgres.triggers import PostgresTriggers
 
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ class PostgresStore(
     PostgresRetention,
     PostgresNotes,
     PostgresTables,
-    PostgresTriggers,
 ):
     """Keeps runs in a schema of a PostgreSQL database that many processes share.
 

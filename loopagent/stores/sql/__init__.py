@@ -6,7 +6,8 @@ from loopagent.stores.sql.desk import DeskTables
 from loopagent.stores.sql.keys import KeyTables
 from loopagent.stores.sql.library import LibraryTables
 from loopagent.stores.sql.notices import NoticeTables
+from loopagent.stores.sql.triggers import TriggerTables
 
 
-class SharedTables(DeskTables, KeyTables, LibraryTables, NoticeTables):
+class SharedTables(DeskTables, KeyTables, LibraryTables, NoticeTables, TriggerTables):
     """The part of a store that is the same in all databases."""

@@ -17,7 +17,6 @@ from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
 from loopagent.stores.sqlite.note_methods import SqliteNotes
 from loopagent.stores.sqlite.readers import Readers
 from loopagent.stores.sqlite.tables import SqliteTables
-from loopagent.stores.sqlite.triggers import SqliteTriggers
 from loopagent.stores.sqlite.writer import Writer
 
 
@@ -50,7 +49,6 @@ class SqliteStore(
     SqliteDispatch,
     SqliteNotes,
     SqliteTables,
-    SqliteTriggers,
 ):
     """Keeps runs in a SQLite file that several processes may share.
 

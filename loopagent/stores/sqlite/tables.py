@@ -29,6 +29,7 @@ _MADE_LATER = {
     "library": ("built_action", "built_version", "definition", "library_change"),
     "notices": ("notice",),
     "receivers": ("receiver",),
+    "triggers": ("trigger_state", "delivery"),
 }
 """Scripts, and the tables that they make."""
 _SCRIPTS = {f"no such table: {one}": name for name, tables in _MADE_LATER.items() for one in tables}
