@@ -14,6 +14,7 @@ from pydantic_core import from_json, to_json
 from loopagent.core.conversation import QUEUED
 from loopagent.core.events import Started
 from loopagent.core.facts import public_event
+from loopagent.core.json_values import compact_json
 from loopagent.errors import ConflictError, RequestError, StoreError
 from loopagent.ports import RequestRow
 
@@ -165,6 +166,18 @@ def plain(value: Any) -> Any:
         raise not_json("a value", error) from error
 
 
+def json_text(what: str, value: Any) -> str:
+    """A value as JSON.
+
+    Raises:
+        StoreError: It is none; `what` says what it is of.
+    """
+    try:
+        return compact_json(value)
+    except (ValueError, TypeError) as error:
+        raise not_json(what, error) from error
+
+
 def page_size(limit: int) -> int:
     """A limit as it is applied."""
     return max(1, min(limit, MAX_PAGE))
@@ -216,7 +229,7 @@ def unwrapped(cursor: str) -> str:
         return ""
 
 
-def not_json(what: str, error: ValueError) -> StoreError:
+def not_json(what: str, error: Exception) -> StoreError:
     """The error for something that cannot be stored."""
     return StoreError(f"Nothing was stored: {what} is not JSON ({error}).")
 

@@ -1,22 +1,16 @@
-"""What runs know of artifacts, in the database."""
+"""What commits say of artifacts."""
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from loopagent.artifact_port import ArtifactRow
-from loopagent.stores import records
 from loopagent.stores.artifact_rows import COLUMNS
-from loopagent.stores.postgres.more_methods import Finding
-from loopagent.stores.postgres.statements import where
 
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loopagent.artifact_port import ArtifactFilter
-    from loopagent.stores.postgres.connections import Db
+    from loopagent.artifact_port import ArtifactRow
     from loopagent.stores.postgres.statements import Statement
 
 _KINDS = {
@@ -25,42 +19,6 @@ _KINDS = {
     "size": "bigint[]",
     "created_at": "double precision[]",
 }
-_READ = (
-    f"SELECT entry.key, run.id, run.agent, {', '.join(f'entry.{one}' for one in COLUMNS)}"
-    " FROM artifact_entry AS entry JOIN run ON run.key = entry.run"
-)
-
-
-class PostgresArtifacts(Finding):
-    """Lists artifacts in the database of a store; see `ArtifactStore`."""
-
-    async def artifacts(
-        self, wanted: ArtifactFilter, *, cursor: str | None = None, limit: int = 50
-    ) -> tuple[list[ArtifactRow], str | None]:
-        """A page of what runs know, newest first; see `ArtifactStore.artifacts`."""
-        before, size = records.decode_cursor("artifacts", cursor), records.page_size(limit)
-        return await self._find(([], None), lambda db, _: _listed(db, wanted, before, size))
-
-
-async def _listed(
-    db: Db, wanted: ArtifactFilter, before: int | None, size: int
-) -> tuple[list[ArtifactRow], str | None]:
-    given = {
-        "entry.tenant = @": wanted.tenant,
-        "entry.run = (SELECT key FROM run WHERE id = @)": wanted.run_id,
-        "entry.artifact_id = @": wanted.artifact_id,
-        "entry.kind = @": wanted.kind,
-        "strpos(entry.folded, @) > 0": wanted.name and wanted.name.casefold(),
-        "entry.size >= @": wanted.min_size,
-        "entry.size <= @": wanted.max_size,
-        "entry.key < @": before,
-    }
-    conditions, values = where(given)
-    found = await db.fetch(
-        f"{_READ} {conditions} ORDER BY entry.key DESC LIMIT {size + 1}", *values
-    )
-    rows = [ArtifactRow(*tuple(one)[1:]) for one in found[:size]]
-    return rows, records.next_cursor("artifacts", found, size, itemgetter("key"))
 
 
 def add(made: Statement, tenant: str, rows: Sequence[ArtifactRow]) -> None:

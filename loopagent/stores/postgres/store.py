@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from loopagent.stores import records, written
 from loopagent.stores.postgres import reads, tables, writes
 from loopagent.stores.postgres.address import Address, parse
-from loopagent.stores.postgres.artifacts import PostgresArtifacts
 from loopagent.stores.postgres.audit import PostgresAudit
 from loopagent.stores.postgres.connections import Connections
 from loopagent.stores.postgres.dispatch_methods import PostgresDispatch
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 
 class PostgresStore(
-    PostgresArtifacts,
     PostgresAudit,
     PostgresDispatch,
     PostgresConversations,

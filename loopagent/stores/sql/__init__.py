@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loopagent.stores.sql.artifacts import ArtifactTables
 from loopagent.stores.sql.desk import DeskTables
 from loopagent.stores.sql.keys import KeyTables
 from loopagent.stores.sql.library import LibraryTables
@@ -9,5 +10,7 @@ from loopagent.stores.sql.notices import NoticeTables
 from loopagent.stores.sql.triggers import TriggerTables
 
 
-class SharedTables(DeskTables, KeyTables, LibraryTables, NoticeTables, TriggerTables):
+class SharedTables(
+    ArtifactTables, DeskTables, KeyTables, LibraryTables, NoticeTables, TriggerTables
+):
     """The part of a store that is the same in all databases."""

@@ -6,10 +6,9 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from loopagent.core.json_values import compact_json
 from loopagent.library_port import Built, LibraryChange, Published, Version
 from loopagent.stores import records
-from loopagent.stores.sql.tables import Tables
+from loopagent.stores.sql.tables import Listing, Tables
 
 
 if TYPE_CHECKING:
@@ -77,11 +76,7 @@ _PUT_CHANGE: Final = """
 INSERT INTO library_change (id, tenant, name, body) VALUES ($1, $2, $3, $4)
 ON CONFLICT (id) DO UPDATE SET name = excluded.name RETURNING id
 """
-_CHANGES: Final = """
-SELECT key, id, tenant, name, body FROM library_change
-WHERE tenant = $1 AND (CAST($2 AS text) IS NULL OR name = $2) AND (CAST($3 AS bigint) IS NULL OR key < $3)
-ORDER BY key DESC LIMIT $4
-"""
+_CHANGES: Final = "SELECT key, id, tenant, name, body FROM library_change"
 _COLUMNS: Final = frozenset({"tenant", "name", "revision", "published", "agents"})
 
 
@@ -173,9 +168,8 @@ class LibraryTables(Tables):
         self, tenant: str, name: str | None = None, *, cursor: str | None = None, limit: int = 50
     ) -> tuple[list[LibraryChange], str | None]:
         """A page of what was done; see `LibraryStore.library_changes`."""
-        before, size = records.decode_cursor("library", cursor), records.page_size(limit)
-        found = await self._fetched(_CHANGES, tenant, name, before, size + 1)
-        return list(map(_change, found[:size])), records.next_cursor("library", found, size)
+        wanted = {"tenant = @": tenant, "name = @": name}
+        return await self._page(_LISTED, wanted, cursor=cursor, limit=limit)
 
 
 def _built(row: Sequence[Any]) -> Built:
@@ -210,7 +204,7 @@ def _rest(values: Mapping[str, Any], columns: frozenset[str]) -> dict[str, Any]:
 
 
 def _json(value: Any) -> str:
-    try:
-        return compact_json(value)
-    except (ValueError, TypeError) as error:
-        raise records.not_json("an action of the library", ValueError(str(error))) from error
+    return records.json_text("an action of the library", value)
+
+
+_LISTED: Final = Listing("library", _CHANGES, "key", _change)

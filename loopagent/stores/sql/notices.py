@@ -10,9 +10,8 @@ from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from loopagent.notification_port import OPEN, Notice
-from loopagent.stores import records
 from loopagent.stores.sql.receivers import ReceiverTables
-from loopagent.stores.sql.tables import among, where
+from loopagent.stores.sql.tables import Listing, among
 
 
 if TYPE_CHECKING:
@@ -56,12 +55,8 @@ class NoticeTables(ReceiverTables):
         limit: int = 50,
     ) -> tuple[list[Notice], str | None]:
         """A page of notifications; see `NotificationStore.notices`."""
-        before, size = records.decode_cursor("notices", cursor), records.page_size(limit)
         wanted = {"run = @": run_id, "status = @": status, "tenant = @": tenant}
-        text, values = where({**wanted, "key < @": before})
-        query = f"{_READ} {text} ORDER BY key DESC LIMIT {size + 1}"
-        found = await self._fetched(query, *values)
-        return list(map(_notice, found[:size])), records.next_cursor("notices", found, size)
+        return await self._page(_LISTED, wanted, cursor=cursor, limit=limit)
 
     async def notice_due(self) -> float | None:
         """When the next one is looked at; see `NotificationStore.notice_due`."""
@@ -99,3 +94,6 @@ def _notice(row: Sequence[Any]) -> Notice:
 def _rest(notice: Notice) -> str:
     """What the columns do not say."""
     return to_json({name: getattr(notice, name) for name in _REST}).decode()
+
+
+_LISTED: Final = Listing("notices", _READ, "key", _notice)

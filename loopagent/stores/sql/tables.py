@@ -9,9 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from loopagent.errors import StoreError
+from loopagent.stores import records
 
 
 T = TypeVar("T")
@@ -66,6 +67,23 @@ class Dialect:
     passing: str
 
 
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[T]):
+    """A list that is read by pages.
+
+    Attributes:
+        name: What its cursors are called.
+        query: Its rows, of which the first column is `key`.
+        key: That column.
+        made: What becomes of a row.
+    """
+
+    name: str
+    query: str
+    key: str
+    made: Callable[[Sequence[Any]], T]
+
+
 class Tables(ABC):
     """Carries out statements in the database of a store."""
 
@@ -97,6 +115,24 @@ class Tables(ABC):
             return await self._read(query, values)
         except NoSuchTextError:
             return ()
+
+    async def _page(
+        self,
+        listing: Listing[T],
+        wanted: Mapping[str, Any],
+        *fixed: str,
+        cursor: str | None,
+        limit: int,
+        newest: bool = True,
+    ) -> tuple[list[T], str | None]:
+        """A page of a list by its keys, and the cursor behind it; the conditions are those of `where`."""
+        behind, size = records.decode_cursor(listing.name, cursor), records.page_size(limit)
+        after, order = ("<", "DESC") if newest else (">", "ASC")
+        text, values = where({**wanted, f"{listing.key} {after} @": behind}, *fixed)
+        query = f"{listing.query} {text} ORDER BY {listing.key} {order} LIMIT {size + 1}"
+        found = await self._fetched(query, *values)
+        rows = [listing.made(one) for one in found[:size]]
+        return rows, records.next_cursor(listing.name, found, size)
 
     async def _put(self, first: Step, *more: Step | Many) -> Done:
         """Add something: statements in one transaction; only the first when that brings no row."""

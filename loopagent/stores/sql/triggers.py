@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
 
-from loopagent.core.json_values import compact_json
 from loopagent.stores import records
-from loopagent.stores.sql.tables import Many, Tables, among, where
+from loopagent.stores.sql.tables import Listing, Many, Tables, among, where
 from loopagent.trigger_port import ACCEPTED, OPEN, Delivery, TriggerRow
 
 
@@ -88,11 +87,8 @@ class TriggerTables(Tables):
         limit: int = 50,
     ) -> tuple[list[Delivery], str | None]:
         """A page of deliveries; see `TriggerStore.deliveries`."""
-        before, size = records.decode_cursor("deliveries", cursor), records.page_size(limit)
-        text, values = where({'"trigger" = @': trigger, "status = @": status, "key < @": before})
-        query = f"{_READ} {text} ORDER BY key DESC LIMIT {size + 1}"
-        found = await self._fetched(query, *values)
-        return list(map(_delivery, found[:size])), records.next_cursor("deliveries", found, size)
+        wanted = {'"trigger" = @': trigger, "status = @": status}
+        return await self._page(_LISTED, wanted, cursor=cursor, limit=limit)
 
     async def forget_deliveries(self, trigger: str, before: float) -> int:
         """Remove old deliveries; see `TriggerStore.forget_deliveries`."""
@@ -111,7 +107,7 @@ def _rest(delivery: Delivery) -> str:
 
 
 def _json(value: Any) -> str:
-    try:
-        return compact_json(value)
-    except (ValueError, TypeError) as error:
-        raise records.not_json("the state of a trigger", ValueError(str(error))) from error
+    return records.json_text("the state of a trigger", value)
+
+
+_LISTED: Final = Listing("deliveries", _READ, "key", _delivery)

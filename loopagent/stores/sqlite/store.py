@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from loopagent.errors import ConfigError
 from loopagent.stores import records, written
 from loopagent.stores.sqlite import conversations, reads, removal, writes
-from loopagent.stores.sqlite.artifacts import SqliteArtifacts
 from loopagent.stores.sqlite.audit import SqliteAudit
 from loopagent.stores.sqlite.dispatch_methods import SqliteDispatch
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
@@ -44,7 +43,6 @@ MAX_HOLD_SECONDS = 1.0
 
 
 class SqliteStore(
-    SqliteArtifacts,
     SqliteAudit,
     SqliteDispatch,
     SqliteNotes,
