@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 from loopagent.core.agent_spec import AgentSpec
@@ -14,14 +12,11 @@ from loopagent.core.state_bytes import load_state
 from loopagent.ports import (
     LogEntry,
     RememberedAnswer,
-    RequestRow,
-    RunRow,
     Snapshot,
     StoredArtifact,
 )
 from loopagent.stores import records
 from loopagent.stores.artifact_rows import STATE_COLUMNS
-from loopagent.stores.postgres.statements import where
 from loopagent.stores.written import read_state
 
 
@@ -192,130 +187,6 @@ async def oldest_event(db: Db, run_id: str) -> int:
     return 1 if found is None or not found[0] else int(found[1]) + 1
 
 
-# ---------------------------------------------------------------------- lists
-
-
-_RUN = """
-SELECT run.key, run.id, run.agent, run.status, run.shown, run.turn, run.title, run.created_at,
-       run.updated_at, run.metadata, parent.id AS parent_id, run.tenant
-FROM run LEFT JOIN run AS parent ON parent.key = run.parent
-"""
-
-
-async def runs(
-    db: Db, wanted: Mapping[str, str | None], before: int | None, size: int, roots: bool
-) -> tuple[list[RunRow], str | None]:
-    """A page of runs, newest first; `wanted` are the values of columns."""
-    fixed = ("run.root IS NULL",) if roots else ()
-    named = {f"run.{name} = @": one for name, one in wanted.items()}
-    conditions, values = where({**named, "run.key < @": before}, *fixed)
-    found = await db.fetch(f"{_RUN} {conditions} ORDER BY run.key DESC LIMIT {size + 1}", *values)
-    return [_row(one) for one in found[:size]], records.next_cursor(
-        "runs", found, size, itemgetter("key")
-    )
-
-
-async def tree(db: Db, run_id: str) -> list[RunRow]:
-    """A root run and every run below it, in the order they were made."""
-    found = await db.fetch(
-        f"{_RUN} WHERE run.id = $1 OR run.root = (SELECT key FROM run WHERE id = $1) ORDER BY run.key",
-        run_id,
-    )
-    return [_row(one) for one in found]
-
-
-def _row(found: Any) -> RunRow:
-    return RunRow(
-        id=found["id"],
-        agent=found["agent"],
-        status=found["status"],
-        state=found["shown"],
-        turn=found["turn"],
-        title=found["title"],
-        created_at=found["created_at"],
-        updated_at=found["updated_at"],
-        metadata=_json(found["metadata"]),
-        parent_id=found["parent_id"],
-        tenant=found["tenant"],
-    )
-
-
-async def tenant_of(db: Db, run_id: str) -> str | None:
-    """The tenant that a run belongs to; None when there is no such run."""
-    found: str | None = await db.fetchval("SELECT tenant FROM run WHERE id = $1", run_id)
-    return found
-
-
-REQUEST = """
-SELECT request.key, request.id, run.id AS run_id, run.agent, request.status, request.created_at,
-       request.body, request.resolved_at, request.resolution, run.tenant, request.holder,
-       request.held_at
-FROM request JOIN run ON run.key = request.run
-"""
-
-
-async def requests(
-    db: Db,
-    status: str | None,
-    of: Mapping[str, str | None],
-    behind: int | None,
-    size: int,
-    *,
-    newest: bool,
-) -> tuple[list[RequestRow], str | None]:
-    """A page of requests to people, oldest or newest first; `of` are the values of their runs' columns."""
-    # Named outright where it can be, because a partial index does not serve a placeholder.
-    fixed = ("request.status = 'open'",) if status == "open" else ()
-    other = None if status == "open" else status
-    named = {f"run.{name} = @": one for name, one in of.items()}
-    after, order = ("<", "DESC") if newest else (">", "ASC")
-    wanted = {"request.status = @": other, **named, f"request.key {after} @": behind}
-    conditions, values = where(wanted, *fixed)
-    found = await db.fetch(
-        f"{REQUEST} {conditions} ORDER BY request.key {order} LIMIT {size + 1}", *values
-    )
-    return [request_row(one) for one in found[:size]], records.next_cursor(
-        "requests", found, size, itemgetter("key")
-    )
-
-
-async def request(db: Db, request_id: str) -> RequestRow | None:
-    """One request."""
-    found = await db.fetchrow(f"{REQUEST} WHERE request.id = $1", request_id)
-    return None if found is None else request_row(found)
-
-
-async def open_requests(db: Db, tenant: str | None) -> int:
-    """How many requests are open; of all tenants it reads the index alone."""
-    joined = "" if tenant is None else "JOIN run ON run.key = request.run"
-    conditions, values = where({"run.tenant = @": tenant}, "request.status = 'open'")
-    return int(await db.fetchval(f"SELECT count(*) FROM request {joined} {conditions}", *values))
-
-
-def request_row(found: Any) -> RequestRow:
-    """A request from the columns of `REQUEST`."""
-    resolution = found["resolution"]
-    return RequestRow(
-        id=found["id"],
-        run_id=found["run_id"],
-        agent=found["agent"],
-        status=found["status"],
-        created_at=found["created_at"],
-        body=_json(found["body"]),
-        resolved_at=found["resolved_at"],
-        resolution=_json(resolution) if resolution else None,
-        tenant=found["tenant"],
-        holder=found["holder"],
-        held_at=found["held_at"],
-    )
-
-
-def _json(text: str | None) -> dict[str, Any]:
-    """A stored JSON object; null is an empty one."""
-    found: dict[str, Any] = json.loads(text) if text else {}
-    return found
-
-
 # ---------------------------------------------------------------------- one value
 
 
@@ -341,4 +212,4 @@ async def answer(db: Db, key: str) -> RememberedAnswer | None:
     )
     if found is None:
         return None
-    return RememberedAnswer(found[0], found[1], found[2], _json(found[3]))
+    return RememberedAnswer(found[0], found[1], found[2], json.loads(found[3]))

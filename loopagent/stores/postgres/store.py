@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from loopagent.stores import records, written
 from loopagent.stores.postgres import reads, tables, writes
 from loopagent.stores.postgres.address import Address, parse
-from loopagent.stores.postgres.audit import PostgresAudit
 from loopagent.stores.postgres.connections import Connections
 from loopagent.stores.postgres.dispatch_methods import PostgresDispatch
 from loopagent.stores.postgres.more_methods import PostgresConversations, PostgresRetention
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
         Commit,
         LogEntry,
         RememberedAnswer,
-        RequestRow,
-        RunRow,
         Snapshot,
         StoredArtifact,
     )
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
 
 
 class PostgresStore(
-    PostgresAudit,
     PostgresDispatch,
     PostgresConversations,
     PostgresRetention,
@@ -139,56 +135,6 @@ class PostgresStore(
     ) -> list[dict[str, Any]]:
         """Public events; see `Store.events`. A root run's are those of its whole tree."""
         return await self._find([], lambda db, _: reads.events(db, run_id, after, limit))
-
-    # ------------------------------------------------------------------ lists
-
-    async def runs(
-        self,
-        *,
-        agent: str | None = None,
-        status: str | None = None,
-        roots: bool = False,
-        tenant: str | None = None,
-        cursor: str | None = None,
-        limit: int = 50,
-    ) -> tuple[list[RunRow], str | None]:
-        """A page of runs, newest first; see `Store.runs`."""
-        before, size = records.decode_cursor("runs", cursor), records.page_size(limit)
-        wanted = {"agent": agent, "status": status, "tenant": tenant}
-        return await self._run(lambda db, _: reads.runs(db, wanted, before, size, roots))
-
-    async def tree(self, run_id: str) -> list[RunRow]:
-        """A root run and every run below it; see `Store.tree`."""
-        return await self._find([], lambda db, _: reads.tree(db, run_id))
-
-    async def requests(
-        self,
-        *,
-        status: str | None = "open",
-        run_id: str | None = None,
-        tenant: str | None = None,
-        newest: bool = False,
-        cursor: str | None = None,
-        limit: int = 50,
-    ) -> tuple[list[RequestRow], str | None]:
-        """A page of requests to people; see `Store.requests`."""
-        behind, size = records.decode_cursor("requests", cursor), records.page_size(limit)
-        of = {"id": run_id, "tenant": tenant}
-        return await self._run(
-            lambda db, _: reads.requests(db, status, of, behind, size, newest=newest)
-        )
-
-    async def request(self, request_id: str) -> RequestRow | None:
-        """One request; see `Store.request`."""
-        return await self._find(None, lambda db, _: reads.request(db, request_id))
-
-    async def tenant_of(self, run_id: str) -> str | None:
-        """Whose a run is; see `Store.tenant_of`."""
-        return await self._find(None, lambda db, _: reads.tenant_of(db, run_id))
-
-    async def open_requests(self, tenant: str | None = None) -> int:
-        """How many requests wait; see `Store.open_requests`."""
-        return await self._run(lambda db, _: reads.open_requests(db, tenant))
 
     # ------------------------------------------------------------------ artifacts and answers
 

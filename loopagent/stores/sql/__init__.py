@@ -7,10 +7,19 @@ from loopagent.stores.sql.desk import DeskTables
 from loopagent.stores.sql.keys import KeyTables
 from loopagent.stores.sql.library import LibraryTables
 from loopagent.stores.sql.notices import NoticeTables
+from loopagent.stores.sql.requests import RequestTables
+from loopagent.stores.sql.runs import RunTables
 from loopagent.stores.sql.triggers import TriggerTables
 
 
 class SharedTables(
-    ArtifactTables, DeskTables, KeyTables, LibraryTables, NoticeTables, TriggerTables
+    ArtifactTables,
+    DeskTables,
+    KeyTables,
+    LibraryTables,
+    NoticeTables,
+    RequestTables,
+    RunTables,
+    TriggerTables,
 ):
     """The part of a store that is the same in all databases."""

@@ -6,7 +6,7 @@ import heapq
 import json
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -17,14 +17,11 @@ from loopagent.core.state_bytes import SPILLED, apart_of, load_state
 from loopagent.ports import (
     LogEntry,
     RememberedAnswer,
-    RequestRow,
-    RunRow,
     Snapshot,
     StoredArtifact,
 )
 from loopagent.stores import records
 from loopagent.stores.sqlite import artifacts
-from loopagent.stores.sqlite.conditions import where
 from loopagent.stores.sqlite.writes import log_key
 from loopagent.stores.written import read_state
 
@@ -217,143 +214,6 @@ def oldest_event(connection: sqlite3.Connection, run_id: str) -> int:
     return 1 if found is None or not found[0] else int(found[1]) + 1
 
 
-# ---------------------------------------------------------------------- lists
-
-
-_RUN = """
-SELECT run.key, run.id, run.agent, run.status, run.shown, run.turn, run.title, run.created_at,
-       run.updated_at, run.metadata, parent.id, run.tenant
-FROM run LEFT JOIN run AS parent ON parent.key = run.parent
-"""
-
-
-_OF_TREE = " WHERE run.id = ?1 OR run.root = (SELECT key FROM run WHERE id = ?1) ORDER BY run.key"
-
-
-def runs(
-    connection: sqlite3.Connection,
-    wanted: Mapping[str, str | None],
-    before: int | None,
-    size: int,
-    *,
-    roots: bool,
-) -> tuple[list[RunRow], str | None]:
-    """A page of runs, newest first; `wanted` are the values of columns."""
-    fixed = ("run.root IS NULL",) if roots else ()
-    named = {f"run.{name} = ?": one for name, one in wanted.items()}
-    conditions, values = where({**named, "run.key < ?": before}, *fixed)
-    found = connection.execute(
-        f"{_RUN} {conditions} ORDER BY run.key DESC LIMIT ?", (*values, size + 1)
-    ).fetchall()
-    rows = [_row(*one) for one in found[:size]]
-    return rows, records.next_cursor("runs", found, size)
-
-
-def tree(connection: sqlite3.Connection, run_id: str) -> list[RunRow]:
-    """A root run and every run below it, in the order they were made."""
-    found = connection.execute(
-        _RUN + _OF_TREE,
-        (run_id,),
-    )
-    return [_row(*one) for one in found]
-
-
-def _row(_: int, run_id: str, agent: str, status: str, shown: str, *rest: Any) -> RunRow:
-    turn, title, created_at, updated_at, metadata, parent_id, tenant = rest
-    return RunRow(
-        id=run_id,
-        agent=agent,
-        status=status,
-        state=shown,
-        turn=turn,
-        title=title,
-        created_at=created_at,
-        updated_at=updated_at,
-        metadata=_json(metadata),
-        parent_id=parent_id,
-        tenant=tenant,
-    )
-
-
-def tenant_of(connection: sqlite3.Connection, run_id: str) -> str | None:
-    """The tenant that a run belongs to; None when there is no such run."""
-    found = connection.execute("SELECT tenant FROM run WHERE id = ?", (run_id,)).fetchone()
-    return None if found is None else str(found[0])
-
-
-REQUEST = """
-SELECT request.key, request.id, run.id, run.agent, request.status, request.created_at,
-       request.body, request.resolved_at, request.resolution, run.tenant, request.holder,
-       request.held_at
-FROM request JOIN run ON run.key = request.run
-"""
-
-
-def requests(
-    connection: sqlite3.Connection,
-    status: str | None,
-    of: Mapping[str, str | None],
-    behind: int | None,
-    size: int,
-    *,
-    newest: bool,
-) -> tuple[list[RequestRow], str | None]:
-    """A page of requests to people, oldest or newest first; `of` are the values of their runs' columns."""
-    # Named outright where it can be, because a partial index does not serve a placeholder.
-    fixed = ("request.status = 'open'",) if status == "open" else ()
-    other = None if status == "open" else status
-    named = {f"run.{name} = ?": one for name, one in of.items()}
-    after, order = ("<", "DESC") if newest else (">", "ASC")
-    wanted = {"request.status = ?": other, **named, f"request.key {after} ?": behind}
-    conditions, values = where(wanted, *fixed)
-    found = connection.execute(
-        f"{REQUEST} {conditions} ORDER BY request.key {order} LIMIT ?", (*values, size + 1)
-    ).fetchall()
-    return [request_row(one) for one in found[:size]], records.next_cursor("requests", found, size)
-
-
-def request(connection: sqlite3.Connection, request_id: str) -> RequestRow | None:
-    """One request."""
-    found = connection.execute(f"{REQUEST} WHERE request.id = ?", (request_id,)).fetchone()
-    return None if found is None else request_row(found)
-
-
-def request_row(row: tuple[Any, ...]) -> RequestRow:
-    """A request from the columns of `REQUEST`."""
-    _, request_id, run_id, agent, status, created_at, *rest = row
-    body, resolved_at, resolution, tenant, holder, held_at = rest
-    return RequestRow(
-        id=request_id,
-        run_id=run_id,
-        agent=agent,
-        status=status,
-        created_at=created_at,
-        body=_json(body),
-        resolved_at=resolved_at,
-        resolution=_json(resolution) if resolution else None,
-        tenant=tenant,
-        holder=holder,
-        held_at=held_at,
-    )
-
-
-def _json(text: str | None) -> dict[str, Any]:
-    """A stored JSON object; null is an empty one."""
-    found: dict[str, Any] = json.loads(text) if text else {}
-    return found
-
-
-_COUNT = "SELECT count(*) FROM request"
-
-
-def open_requests(connection: sqlite3.Connection, tenant: str | None) -> int:
-    """How many requests are open; of all tenants it reads the index alone."""
-    joined = "" if tenant is None else "JOIN run ON run.key = request.run"
-    conditions, values = where({"run.tenant = ?": tenant}, "request.status = 'open'")
-    (count,) = connection.execute(f"{_COUNT} {joined} {conditions}", values).fetchone()
-    return int(count)
-
-
 # ---------------------------------------------------------------------- one value
 
 
@@ -381,4 +241,4 @@ def answer(connection: sqlite3.Connection, key: str) -> RememberedAnswer | None:
     if found is None:
         return None
     fingerprint, status, body, headers = found
-    return RememberedAnswer(fingerprint, status, body, _json(headers))
+    return RememberedAnswer(fingerprint, status, body, json.loads(headers))

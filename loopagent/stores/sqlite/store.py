@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from loopagent.errors import ConfigError
 from loopagent.stores import records, written
 from loopagent.stores.sqlite import conversations, reads, removal, writes
-from loopagent.stores.sqlite.audit import SqliteAudit
 from loopagent.stores.sqlite.dispatch_methods import SqliteDispatch
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
 from loopagent.stores.sqlite.note_methods import SqliteNotes
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
         Commit,
         LogEntry,
         RememberedAnswer,
-        RequestRow,
-        RunRow,
         Snapshot,
         StoredArtifact,
     )
@@ -43,7 +40,6 @@ MAX_HOLD_SECONDS = 1.0
 
 
 class SqliteStore(
-    SqliteAudit,
     SqliteDispatch,
     SqliteNotes,
     SqliteTables,
@@ -180,56 +176,6 @@ class SqliteStore(
     async def oldest_event(self, run_id: str) -> int:
         """Number of the first event that is kept; see `Store.oldest_event`."""
         return await self._readers.run(lambda db: reads.oldest_event(db, run_id))
-
-    # ------------------------------------------------------------------ lists
-
-    async def runs(
-        self,
-        *,
-        agent: str | None = None,
-        status: str | None = None,
-        roots: bool = False,
-        tenant: str | None = None,
-        cursor: str | None = None,
-        limit: int = 50,
-    ) -> tuple[list[RunRow], str | None]:
-        """A page of runs, newest first; see `Store.runs`."""
-        before, size = records.decode_cursor("runs", cursor), records.page_size(limit)
-        wanted = {"agent": agent, "status": status, "tenant": tenant}
-        return await self._readers.run(lambda db: reads.runs(db, wanted, before, size, roots=roots))
-
-    async def tree(self, run_id: str) -> list[RunRow]:
-        """A root run and every run below it; see `Store.tree`."""
-        return await self._readers.run(lambda db: reads.tree(db, run_id))
-
-    async def requests(
-        self,
-        *,
-        status: str | None = "open",
-        run_id: str | None = None,
-        tenant: str | None = None,
-        newest: bool = False,
-        cursor: str | None = None,
-        limit: int = 50,
-    ) -> tuple[list[RequestRow], str | None]:
-        """A page of requests to people; see `Store.requests`."""
-        behind, size = records.decode_cursor("requests", cursor), records.page_size(limit)
-        of = {"id": run_id, "tenant": tenant}
-        return await self._readers.run(
-            lambda db: reads.requests(db, status, of, behind, size, newest=newest)
-        )
-
-    async def request(self, request_id: str) -> RequestRow | None:
-        """One request; see `Store.request`."""
-        return await self._readers.run(lambda db: reads.request(db, request_id))
-
-    async def tenant_of(self, run_id: str) -> str | None:
-        """Whose a run is; see `Store.tenant_of`."""
-        return await self._readers.run(lambda db: reads.tenant_of(db, run_id))
-
-    async def open_requests(self, tenant: str | None = None) -> int:
-        """How many requests wait; see `Store.open_requests`."""
-        return await self._readers.run(lambda db: reads.open_requests(db, tenant))
 
     # ------------------------------------------------------------------ conversations
 
