@@ -28,11 +28,3 @@ class Statement:
     def text(self, last: str) -> str:
         """The whole statement, with what it brings back."""
         return f"WITH {', '.join(self._parts)} {last}"
-
-
-def where(conditions: dict[str, Any], *fixed: str) -> tuple[str, list[Any]]:
-    """A WHERE clause of the conditions that have a value, and of those that need none; `@` stands for the value."""
-    given = {name: one for name, one in conditions.items() if one is not None}
-    named = [name.replace("@", f"${place}") for place, name in enumerate(given, 1)]
-    text = " AND ".join([*fixed, *named])
-    return f"WHERE {text}" if text else "", list(given.values())

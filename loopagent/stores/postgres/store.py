@@ -11,7 +11,7 @@ from loopagent.stores.postgres.address import Address, parse
 from loopagent.stores.postgres.connections import Connections
 from loopagent.stores.postgres.dispatch_methods import PostgresDispatch
 from loopagent.stores.postgres.more_methods import PostgresConversations, PostgresRetention
-from loopagent.stores.postgres.note_methods import PostgresNotes
+from loopagent.stores.postgres.notes import PostgresNotes
 from loopagent.stores.postgres.shared import PostgresTables
 from loopagent.stores.postgres.signals import Signals
 

@@ -12,7 +12,7 @@ from loopagent.stores import records, written
 from loopagent.stores.sqlite import conversations, reads, removal, writes
 from loopagent.stores.sqlite.dispatch_methods import SqliteDispatch
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
-from loopagent.stores.sqlite.note_methods import SqliteNotes
+from loopagent.stores.sqlite.notes import SqliteNotes
 from loopagent.stores.sqlite.readers import Readers
 from loopagent.stores.sqlite.tables import SqliteTables
 from loopagent.stores.sqlite.writer import Writer

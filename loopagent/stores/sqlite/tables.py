@@ -27,6 +27,7 @@ _MADE_LATER = {
     "desk": ("desk",),
     "keys": ("api_key", "session"),
     "library": ("built_action", "built_version", "definition", "library_change"),
+    "notes": ("note", "note_text"),
     "notices": ("notice",),
     "receivers": ("receiver",),
     "triggers": ("trigger_state", "delivery"),
