@@ -29,12 +29,6 @@ SELECT conversation.key, conversation.id, person, tenant, title, created_at, upd
               AND run.status = 'running' ORDER BY run.key)
 FROM conversation
 """
-HEADS = """
-SELECT run.id, run.key FROM run WHERE run.shown = 'queued' AND NOT EXISTS (
-  SELECT 1 FROM run AS before WHERE before.conversation = run.conversation
-  AND before.status = 'running' AND before.key < run.key)
-"""
-"""Runs that wait in a conversation in which no earlier one goes on any more."""
 
 
 async def locked(db: Db, whose: Place) -> int | None:

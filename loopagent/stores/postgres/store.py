@@ -9,7 +9,7 @@ from loopagent.stores import records, written
 from loopagent.stores.postgres import reads, tables, writes
 from loopagent.stores.postgres.address import Address, parse
 from loopagent.stores.postgres.connections import Connections
-from loopagent.stores.postgres.dispatch_methods import PostgresDispatch
+from loopagent.stores.postgres.leases import PostgresLeases
 from loopagent.stores.postgres.more_methods import PostgresConversations, PostgresRetention
 from loopagent.stores.postgres.notes import PostgresNotes
 from loopagent.stores.postgres.shared import PostgresTables
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PostgresStore(
-    PostgresDispatch,
+    PostgresLeases,
     PostgresConversations,
     PostgresRetention,
     PostgresNotes,

@@ -147,11 +147,3 @@ def forget(connection: sqlite3.Connection, key: int) -> None:
     """Remove a conversation whose runs are gone."""
     connection.execute("DELETE FROM said WHERE conversation = ?", (key,))
     connection.execute("DELETE FROM conversation WHERE key = ?", (key,))
-
-
-HEADS = """
-SELECT run.id, run.key FROM run WHERE run.shown = 'queued' AND NOT EXISTS (
-  SELECT 1 FROM run AS before WHERE before.conversation = run.conversation
-  AND before.status = 'running' AND before.key < run.key)
-"""
-"""Runs that wait in a conversation in which no earlier one goes on any more."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from loopagent.errors import ConfigError
 from loopagent.stores import records, written
 from loopagent.stores.sqlite import conversations, reads, removal, writes
-from loopagent.stores.sqlite.dispatch_methods import SqliteDispatch
 from loopagent.stores.sqlite.file import Settings, open_reader, open_writer
+from loopagent.stores.sqlite.leases import SqliteLeases
 from loopagent.stores.sqlite.notes import SqliteNotes
 from loopagent.stores.sqlite.readers import Readers
 from loopagent.stores.sqlite.tables import SqliteTables
@@ -40,7 +40,7 @@ MAX_HOLD_SECONDS = 1.0
 
 
 class SqliteStore(
-    SqliteDispatch,
+    SqliteLeases,
     SqliteNotes,
     SqliteTables,
 ):
