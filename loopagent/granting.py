@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from loopagent.actions.means import Means
     from loopagent.agent import Agent
     from loopagent.core.agent_spec import AgentSpec
-    from loopagent.library import Library, LibrarySettings
+    from loopagent.library.service import Library
+    from loopagent.library.settings import LibrarySettings
     from loopagent.ports import ModelReply, ModelRequest, Store
     from loopagent.redaction import Redactor
     from loopagent.runtime.invoke import Invoker
@@ -47,7 +48,8 @@ class Granting:
     def library(self) -> Library:
         """The actions that are built in the page."""
         from loopagent.actions.means import Means  # noqa: PLC0415 - see above
-        from loopagent.library import Library, LibrarySettings  # noqa: PLC0415
+        from loopagent.library.service import Library  # noqa: PLC0415
+        from loopagent.library.settings import LibrarySettings  # noqa: PLC0415
         from loopagent.library.surroundings import Surroundings  # noqa: PLC0415
 
         around = Surroundings(

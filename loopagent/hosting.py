@@ -10,7 +10,6 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Self
 
-from loopagent import notifications as telling
 from loopagent import resources
 from loopagent.action import Action
 from loopagent.agent import Agent
@@ -52,7 +51,8 @@ from loopagent.triggers import Triggers, TriggerSpec
 
 if TYPE_CHECKING:
     from loopagent.actions.means import Means
-    from loopagent.library import LibrarySettings
+    from loopagent.library.settings import LibrarySettings
+    from loopagent.notifications.service import Notifications
 
 
 class Hosting(Controlling, Granting):
@@ -188,15 +188,20 @@ class Hosting(Controlling, Granting):
 
     def _with_notifications(
         self, settings: NotificationSettings, egress: EgressSettings | None
-    ) -> telling.Notifications:
-        made = telling.Notifications(
+    ) -> Notifications:
+        # What sends is loaded with the first app, so that naming agents does not wait for it.
+        from loopagent.notifications.full import Shown  # noqa: PLC0415
+        from loopagent.notifications.senders import Senders  # noqa: PLC0415
+        from loopagent.notifications.service import Notifications  # noqa: PLC0415
+
+        made = Notifications(
             settings,
             store=self.store,
-            senders=telling.Senders(settings, egress or EgressSettings(), self.env),
+            senders=Senders(settings, egress or EgressSettings(), self.env),
             clock=self._clock,
             env=self.env,
             mask=self.redactor.mask,
-            shows=telling.Shown(self.store, self._show_run, self.redactor.mask),
+            shows=Shown(self.store, self._show_run, self.redactor.mask),
         )
         if self._recover:
             made.check()

@@ -11,7 +11,7 @@ from loopagent.core.strict import finite, too_deep
 
 
 if TYPE_CHECKING:
-    from loopagent.egress import Answer
+    from loopagent.egress.client import Answer
 
 MAX_LEVELS: Final = 100
 """Nested deeper, a body is taken as text."""

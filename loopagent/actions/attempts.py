@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import httpx2
 
-from loopagent.egress import EgressDeniedError, TooLongError
+from loopagent.egress import EgressDeniedError
+from loopagent.egress.decoding import TooLongError
 from loopagent.errors import ActionError
 
 

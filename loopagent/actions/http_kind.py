@@ -17,8 +17,8 @@ from loopagent.actions.shaping import shape
 from loopagent.actions.tokens import Grant
 from loopagent.actions.values import render
 from loopagent.core.reshape import Expression, ReshapeError, Template, shown
-from loopagent.egress import Bounds, EgressPolicy, GuardedClient, opened
-from loopagent.egress.client import checked_url
+from loopagent.egress import EgressPolicy
+from loopagent.egress.client import Bounds, GuardedClient, checked_url, opened
 from loopagent.errors import ActionError
 
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from loopagent.actions.format import ActionFile
     from loopagent.actions.format_http import HttpRun, OAuth2Auth
     from loopagent.actions.means import Means
-    from loopagent.egress import Answer
+    from loopagent.egress.client import Answer
 
 MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})

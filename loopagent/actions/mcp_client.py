@@ -16,8 +16,9 @@ import httpx2
 from loopagent.actions.elicitation import NotAQuestionError, question_of
 from loopagent.actions.secrets import Revealed
 from loopagent.core.hashing import canonical_json
-from loopagent.egress import EgressDeniedError, TooLongError, operator_policy
-from loopagent.egress.client import checked_url
+from loopagent.egress import EgressDeniedError
+from loopagent.egress.client import checked_url, operator_policy
+from loopagent.egress.decoding import TooLongError
 from loopagent.egress.lent import lent_client
 from loopagent.errors import ActionError, ConfigError
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from loopagent.actions.throttle import Throttles
 from loopagent.actions.tokens import Tokens
-from loopagent.egress import EgressPolicy, EgressSettings, GuardedClient
+from loopagent.egress import EgressPolicy, EgressSettings
+from loopagent.egress.client import GuardedClient
 
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from loopagent.errors import ActionError
 
 
 if TYPE_CHECKING:
-    from loopagent.egress import Answer
+    from loopagent.egress.client import Answer
 
 _Loop = asyncio.AbstractEventLoop
 DEFAULT_SECONDS: Final = 300.0

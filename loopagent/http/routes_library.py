@@ -40,7 +40,7 @@ from loopagent.http.models_library import (
 )
 from loopagent.http.problems import responses
 from loopagent.http.routes_runs import Host, Key
-from loopagent.library import Library
+from loopagent.library.service import Library
 from loopagent.library_port import Built
 
 

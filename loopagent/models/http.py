@@ -15,13 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx2
 
-from loopagent.egress import (
-    EgressDeniedError,
-    GuardedClient,
-    TooLongError,
-    decoded,
-    operator_policy,
-)
+from loopagent.egress import EgressDeniedError
+from loopagent.egress.client import GuardedClient, operator_policy
+from loopagent.egress.decoding import TooLongError, decoded
 from loopagent.errors import ConfigError, ModelError, ModelErrorKind
 from loopagent.models.faults import complaint_of, fault, kind_of, retry_after_seconds
 from loopagent.models.values import joined, split_half

@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx2
 
-from loopagent.egress import (
-    Bounds,
-    EgressDeniedError,
-    EgressPolicy,
-    EgressSettings,
-    GuardedClient,
-    TooLongError,
-    opened,
-    operator_policy,
-)
+from loopagent.egress import EgressDeniedError, EgressPolicy, EgressSettings
+from loopagent.egress.client import Bounds, GuardedClient, opened, operator_policy
+from loopagent.egress.decoding import TooLongError
 from loopagent.egress.policy import matches, network
 from loopagent.errors import ConfigError
 from loopagent.notification_port import Notice

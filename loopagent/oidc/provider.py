@@ -11,15 +11,9 @@ from urllib.parse import quote, quote_plus, urlencode, urlsplit
 import httpx2
 from pydantic import BaseModel, ValidationError
 
-from loopagent.egress import (
-    Bounds,
-    EgressDeniedError,
-    EgressPolicy,
-    GuardedClient,
-    TooLongError,
-    opened,
-    operator_policy,
-)
+from loopagent.egress import EgressDeniedError, EgressPolicy
+from loopagent.egress.client import Bounds, GuardedClient, opened, operator_policy
+from loopagent.egress.decoding import TooLongError
 from loopagent.oidc import tokens
 from loopagent.oidc.spec import is_safe
 

@@ -21,7 +21,8 @@ from loopagent.actions.throttle import Throttles
 from loopagent.actions.tokens import Tokens
 from loopagent.core.outcome import Outcome
 from loopagent.core.params import check_params
-from loopagent.egress import EgressPolicy, EgressSettings, GuardedClient
+from loopagent.egress import EgressPolicy, EgressSettings
+from loopagent.egress.client import GuardedClient
 from loopagent.egress.standin import StandInNetwork, anywhere
 from loopagent.errors import ActionError
 from loopagent.matching import differences

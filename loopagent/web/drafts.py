@@ -25,7 +25,7 @@ from loopagent.web.shared import app_of, caller_of, tenant_of
 if TYPE_CHECKING:
     from loopagent.actions.format import ActionFile
     from loopagent.actions.means import Means
-    from loopagent.library import Library
+    from loopagent.library.service import Library
 
 WHERE = Path("action.yaml")
 

@@ -11,8 +11,9 @@ from starlette.responses import RedirectResponse, Response
 
 from loopagent.actions.importing.texts import difference
 from loopagent.errors import RequestError
-from loopagent.library import Library, StaleError
 from loopagent.library.editing.changing import Changed, changed
+from loopagent.library.faults import StaleError
+from loopagent.library.service import Library
 from loopagent.library_port import Built
 from loopagent.web.editor_view import form_context, remarks_of, secrets_of
 from loopagent.web.posts import Fields, fields_of, one

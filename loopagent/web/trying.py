@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from loopagent.actions.build import FileAction
     from loopagent.actions.complaints import Complaint
     from loopagent.actions.format import ActionFile
-    from loopagent.library import Library, Tried
+    from loopagent.library.service import Library
+    from loopagent.library.trying import Tried
     from loopagent.library_port import Built
     from loopagent.trials.action_tests import ActionTestResult
 

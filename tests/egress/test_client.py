@@ -13,16 +13,9 @@ import httpcore2
 import httpx2
 import pytest
 
-from loopagent.egress import (
-    Answer,
-    Bounds,
-    EgressDeniedError,
-    EgressPolicy,
-    GuardedClient,
-    TooLongError,
-    opened,
-    operator_policy,
-)
+from loopagent.egress import EgressDeniedError, EgressPolicy
+from loopagent.egress.client import Answer, Bounds, GuardedClient, opened, operator_policy
+from loopagent.egress.decoding import TooLongError
 from loopagent.errors import ConfigError
 from tests.fakes.web import Got, Reply, Web, packed
 

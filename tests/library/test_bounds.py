@@ -11,7 +11,8 @@ import pytest
 
 from loopagent.actions.secrets import Credential, Credentials
 from loopagent.egress import EgressSettings
-from loopagent.library import LibrarySettings, StaleError
+from loopagent.library.faults import StaleError
+from loopagent.library.settings import LibrarySettings
 from loopagent.project import load_project
 from tests.actions.making import LOOPBACK, means
 from tests.fakes.web import Web, as_json

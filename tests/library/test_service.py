@@ -8,7 +8,8 @@ import pytest
 
 from loopagent import Agent, App
 from loopagent.errors import RequestError
-from loopagent.library import LibrarySettings, StaleError
+from loopagent.library.faults import StaleError
+from loopagent.library.settings import LibrarySettings
 from loopagent.models.scripted import ScriptedModel
 from loopagent.runtime.retention import DAY_SECONDS, Removed, Retention, remove_old
 from tests.library.making import PIPELINE, code_of, opened, published, text

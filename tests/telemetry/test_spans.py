@@ -21,7 +21,8 @@ from opentelemetry.semconv.schemas import Schemas
 from opentelemetry.trace import StatusCode
 
 from loopagent import ActionError, Agent, App, action
-from loopagent.egress import Bounds, EgressPolicy, GuardedClient, opened
+from loopagent.egress import EgressPolicy
+from loopagent.egress.client import Bounds, GuardedClient, opened
 from loopagent.models.scripted import ScriptedModel
 from loopagent.ports import Store
 from loopagent.stores import MemoryStore

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from loopagent.actions.importing.document import MAX_DOCUMENT_BYTES, ApiDocument, read_api
-from loopagent.egress import Bounds, EgressDeniedError, EgressPolicy, TooLongError, opened
-from loopagent.egress.client import checked_url
+from loopagent.egress import EgressDeniedError, EgressPolicy
+from loopagent.egress.client import Bounds, checked_url, opened
+from loopagent.egress.decoding import TooLongError
 from loopagent.egress.policy import plain_host
 from loopagent.errors import ConfigError
 

@@ -27,7 +27,7 @@ UPDATE run SET leased_until = $1
 WHERE owner = $2 AND id IN (SELECT value FROM json_each($3)) RETURNING id, version
 """
 
-_WORK = f"{WORK} AND id IN (SELECT value FROM json_each($1))"
+_WORK = f"{WORK} AND id IN (SELECT value FROM json_each($1))"  # noqa: S608
 
 
 class SqliteLeases(LeaseTables):
