@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from loopagent.errors import StoreError
 from loopagent.stores import records
@@ -37,8 +37,7 @@ class NoSuchTextError(StoreError):
     """A text that the database cannot keep; whoever looks for one finds nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(NamedTuple):
     """What became of a change.
 
     Attributes:
