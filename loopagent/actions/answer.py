@@ -7,7 +7,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from loopagent.core.strict import finite, too_deep
+from loopagent.core.strict import json_value, too_deep
 
 
 if TYPE_CHECKING:
@@ -135,14 +135,10 @@ def _codec(charset: str) -> str:
 
 def _parsed(text: str) -> Any:
     try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=finite)
+        value = json_value(text)
     except (ValueError, RecursionError):
         return _NOT_JSON
     return _NOT_JSON if too_deep(value, MAX_LEVELS) else value
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(name)
 
 
 def _lines(text: str) -> Any:

@@ -7,8 +7,6 @@ that came as text), then it is checked. Nothing here raises for what a model or 
 from __future__ import annotations
 
 import copy
-import json
-import math
 from typing import Any, cast
 
 from loopagent.core.flat_params import fits_as_it_is
@@ -21,6 +19,7 @@ from loopagent.core.schema_check import (
     short,
     too_deep,
 )
+from loopagent.core.strict import json_value
 
 
 MAX_DEPTH = 100
@@ -82,20 +81,9 @@ def _whole(params: Any) -> Any:
 def _decoded(text: str) -> Any:
     """The JSON value a text holds; the text itself when it holds none."""
     try:
-        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        return json_value(text)
     except (ValueError, RecursionError):
         return text
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(name)
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(text)
-    return number
 
 
 class _Fitter:

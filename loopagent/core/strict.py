@@ -100,6 +100,19 @@ AGREEING: Final = decoder(unique, strict=False)
 """The same, and repeated keys may agree."""
 
 
+_PLAIN: Final = json.JSONDecoder(parse_float=finite, parse_constant=_no_constant)
+
+
+def json_value(text: str) -> Any:
+    """Read JSON of any kind; of a repeated key the last counts.
+
+    Raises:
+        ValueError: It is none, or holds a number that no float can hold.
+        RecursionError: It is nested too deeply.
+    """
+    return _PLAIN.decode(text)
+
+
 def as_object(value: object) -> dict[str, Any] | None:
     """Give a JSON value if it is an object."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None

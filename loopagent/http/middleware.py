@@ -19,6 +19,7 @@ from loopagent.app import App
 from loopagent.callers import CALLER, SESSION, Access
 from loopagent.clients import fingerprint
 from loopagent.errors import RequestError, StoreError
+from loopagent.http.bodies import replaying
 from loopagent.http.problems import problem_of, problem_response
 from loopagent.http.refusing import TooOftenError, refusal
 from loopagent.ports import RememberedAnswer
@@ -198,7 +199,7 @@ class Idempotency:
             await self._replay(kept, fingerprint, scope, receive, send)
             return
         capture = _Capture(send)
-        await self._app(scope, _replaying(body, receive), capture)
+        await self._app(scope, replaying(body, receive), capture)
         if 0 < capture.status < SERVER_ERROR:
             text = capture.body.decode("utf-8", "replace")
             answer = RememberedAnswer(fingerprint, capture.status, text, capture.headers)
@@ -239,7 +240,7 @@ class Idempotency:
                 await _reused(scope, receive, opening)
                 return
             again = {} if kept is None else {BEGUN: kept.body}
-            await self._app({**scope, **again}, _replaying(body, receive), opening)
+            await self._app({**scope, **again}, replaying(body, receive), opening)
         finally:
             opening.release()
 
@@ -326,19 +327,6 @@ async def _read(receive: Receive) -> bytes | None:
         body += message.get("body", b"")
         if not message.get("more_body"):
             return bytes(body)
-
-
-def _replaying(body: bytes, receive: Receive) -> Receive:
-    sent = False
-
-    async def replay() -> Message:
-        nonlocal sent
-        if sent:
-            return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay
 
 
 def _header(scope: Scope, name: bytes) -> str | None:

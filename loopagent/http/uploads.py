@@ -16,10 +16,10 @@ from fastapi.routing import APIRoute
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, Headers, UploadFile
 from starlette.exceptions import HTTPException
-from starlette.types import Message, Receive
 
 from loopagent.attachments import MAX_NAME_CHARS, UNPRINTABLE, Attachment
 from loopagent.errors import RequestError
+from loopagent.http.bodies import replaying
 
 
 MULTIPART: Final = "multipart/form-data"
@@ -107,7 +107,7 @@ async def _as_json(request: Request) -> Request:
     headers = [one for one in request.scope["headers"] if one[0] != b"content-type"]
     headers.append((b"content-type", b"application/json"))
     scope = {**request.scope, "headers": headers, _SCOPE_KEY: files}
-    return Request(scope, _once(json.dumps(body).encode(), request.receive))
+    return Request(scope, replaying(json.dumps(body).encode(), request.receive))
 
 
 def _refused(error: HTTPException) -> RequestError | HTTPException:
@@ -162,16 +162,3 @@ def _json(name: str, value: str) -> Any:
 def _bad_field(name: str, detail: str) -> RequestError:
     errors = [{"pointer": f"/{name}", "detail": detail}]
     return RequestError("invalid_request", f"/{name}: {detail}", errors=errors)
-
-
-def _once(body: bytes, receive: Receive) -> Receive:
-    sent = False
-
-    async def replay() -> Message:
-        nonlocal sent
-        if sent:
-            return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay

@@ -11,6 +11,7 @@ from loopagent.core.hashing import canonical_json
 from loopagent.core.json_values import is_array, is_object
 from loopagent.core.problems import path_text
 from loopagent.core.schema_check import too_deep
+from loopagent.core.strict import json_value
 
 
 MAX_NUMBER_CHARS: Final = 40
@@ -107,19 +108,10 @@ def decoded(value: Any) -> Any:
     if not isinstance(value, str) or value.lstrip()[:1] not in {"{", "["}:
         return value
     try:
-        found = json.loads(value, parse_constant=_refuse, parse_float=_number)
+        found = json_value(value)
     except (ValueError, RecursionError):
         return value
     return value if too_deep(found, MAX_LEVELS) else found
-
-
-def _refuse(text: str) -> Any:
-    raise ValueError(text)
-
-
-def _number(text: str) -> float:
-    number = _finite(float(text))
-    return _refuse(text) if number is None else number
 
 
 def rows_of(value: Any) -> Any:
