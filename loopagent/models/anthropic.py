@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from loopagent.models.faults import complaint_in, kind_of
+from loopagent.models.gathering import Gathering
 from loopagent.models.http import Arrival, HttpSettings, Wire, clean_key
 from loopagent.models.prices import cost_usd
 from loopagent.models.values import count, is_list, joined, mapping
@@ -130,26 +129,16 @@ def conversation(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     return turns
 
 
-class MessageCollector:
-    """Gathers one message, streamed or whole.
+class MessageCollector(Gathering):
+    """Gathers one message, streamed or whole; see `Gathering`."""
 
-    Args:
-        fail: Makes the error for a kind and a detail.
-        finish_required: Whether a stream must say why it ended.
-    """
+    reason_field = "stop_reason"
 
     def __init__(self, fail: Callable[..., ModelError], *, finish_required: bool = True) -> None:
-        self._fail = fail
-        self._finish_required = finish_required
-        self._parts: list[str] = []
-        self._thinking: list[str] = []
+        super().__init__(fail, finish_required=finish_required)
         self._tokens: dict[str, Any] = {}
-        self._finish: str | None = None
         self._explanation: str | None = None
-        self._done = False
         self._begun = False
-        self._model = ""
-        self._id: str | None = None
         self._handlers: dict[str, Callable[[dict[str, Any]], str | None]] = {
             "message_start": self._start,
             "content_block_start": self._block,
@@ -157,16 +146,6 @@ class MessageCollector:
             "message_delta": self._stop,
             "message_stop": self._close,
         }
-
-    @property
-    def text(self) -> str:
-        """Reply text so far."""
-        return joined(self._parts)
-
-    @property
-    def complete(self) -> bool:
-        """Whether the stop reason, or the end mark, has come."""
-        return self._done or self._finish is not None
 
     @property
     def cache_write_tokens(self) -> int:
@@ -187,13 +166,7 @@ class MessageCollector:
 
     def feed(self, data: str) -> str | None:
         """Take one event of the stream; see `Collector.feed`. Unknown events are ignored, as the API asks."""
-        try:
-            event = json.loads(data)
-        except (ValueError, RecursionError):
-            raise self._fail(
-                "bad_response", f"an event of the stream is not JSON: {data[:4000]}"
-            ) from None
-        body = self._checked(event)
+        body = self._event(data)
         handler = self._handlers.get(str(body.get("type")))
         return handler(body) if handler else None
 
@@ -213,8 +186,7 @@ class MessageCollector:
         """Complain about a stream that stopped early."""
         if self._done and not self._begun:
             raise self._fail("bad_response", "the answer holds no message")
-        if self._finish is None and (self._finish_required or not self._done):
-            raise self._fail("truncated_stream", "it ended without a stop_reason")
+        self._refuse_early_end()
         self._reject_full_context()
 
     def reply(self, arrival: Arrival, model: str) -> ModelReply:
@@ -223,21 +195,13 @@ class MessageCollector:
             text=self.text,
             finish=_FINISH.get(self._finish or "", "unknown"),
             refusal=self._explanation if self._finish == "refusal" else None,
-            reasoning=joined(self._thinking) or None,
+            reasoning=joined(self._reasoning) or None,
             usage=self.usage,
             model=self._model or model,
             request_id=arrival.request_id or self._id,
             first_token_ms=arrival.first_token_ms,
             total_ms=arrival.total_ms,
         )
-
-    def _checked(self, event: Any) -> dict[str, Any]:
-        complaint = complaint_in(event)
-        if complaint is not None:
-            raise self._fail(kind_of(None, complaint), complaint.message)
-        if not isinstance(event, dict):
-            raise self._fail("bad_response", "the answer is not a JSON object")
-        return cast("dict[str, Any]", event)
 
     def _reject_full_context(self) -> None:
         if self._finish == _CONTEXT_FULL:
@@ -260,7 +224,7 @@ class MessageCollector:
         text = piece.get("text")
         thinking = piece.get("thinking")
         if isinstance(thinking, str) and thinking:
-            self._thinking.append(thinking)
+            self._reasoning.append(thinking)
             return ""
         if isinstance(text, str) and text:
             self._parts.append(text)

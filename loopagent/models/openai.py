@@ -5,12 +5,11 @@ Source: model access, structured output.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from loopagent.models.faults import complaint_in, kind_of
+from loopagent.models.gathering import Gathering
 from loopagent.models.http import Arrival, HttpSettings, Wire, clean_key
 from loopagent.models.prices import cost_usd
 from loopagent.models.values import count, dollars, is_list, joined, mapping, merged, text_in
@@ -171,53 +170,25 @@ def object_rooted(schema: dict[str, Any]) -> dict[str, Any]:
     return wrapped | ({"$defs": schema["$defs"]} if "$defs" in schema else {})
 
 
-class ChatCollector:
-    """Gathers one chat completion, streamed or whole.
-
-    Args:
-        fail: Makes the error for a kind and a detail.
-        finish_required: Whether a stream must say why it ended.
-    """
+class ChatCollector(Gathering):
+    """Gathers one chat completion, streamed or whole; see `Gathering`."""
 
     def __init__(self, fail: Callable[..., ModelError], *, finish_required: bool = True) -> None:
-        self._fail = fail
-        self._finish_required = finish_required
-        self._parts: list[str] = []
-        self._reasoning: list[str] = []
+        super().__init__(fail, finish_required=finish_required)
         self._refusal: list[str] = []
-        self._finish: str | None = None
         self._answered = False
-        self._done = False
-        self._model = ""
-        self._id: str | None = None
         self.usage = Usage()
-
-    @property
-    def text(self) -> str:
-        """Reply text so far."""
-        return joined(self._parts)
-
-    @property
-    def complete(self) -> bool:
-        """Whether the reason for the end, or the end mark, has come."""
-        return self._done or self._finish is not None
 
     def feed(self, data: str) -> str | None:
         """Take one event of the stream; see `Collector.feed`."""
         if data.strip() == "[DONE]":
             self._done = True
             return None
-        try:
-            chunk = json.loads(data)
-        except (ValueError, RecursionError):
-            raise self._fail(
-                "bad_response", f"an event of the stream is not JSON: {data[:4000]}"
-            ) from None
-        return self._absorb(chunk, "delta")
+        return self._absorb(self._event(data), "delta")
 
     def whole(self, body: Any) -> None:
         """Take an answer that came in one piece."""
-        self._absorb(body, "message")
+        self._absorb(self._checked(body), "message")
         if not self._answered:
             raise self._fail("bad_response", "the answer holds no choices")
 
@@ -225,8 +196,7 @@ class ChatCollector:
         """Complain about a stream that stopped early."""
         if self._done and not self._answered:
             raise self._fail("bad_response", "the answer holds no choices")
-        if self._finish is None and (self._finish_required or not self._done):
-            raise self._fail("truncated_stream", "it ended without a finish_reason")
+        self._refuse_early_end()
 
     def reply(self, arrival: Arrival, model: str) -> ModelReply:
         """The finished reply; `model` names it when the server did not."""
@@ -244,13 +214,7 @@ class ChatCollector:
             total_ms=arrival.total_ms,
         )
 
-    def _absorb(self, chunk: Any, key: Literal["delta", "message"]) -> str | None:
-        complaint = complaint_in(chunk)
-        if complaint is not None:
-            raise self._fail(kind_of(None, complaint), complaint.message)
-        if not isinstance(chunk, dict):
-            raise self._fail("bad_response", "the answer is not a JSON object")
-        body = cast("dict[str, Any]", chunk)
+    def _absorb(self, body: dict[str, Any], key: Literal["delta", "message"]) -> str | None:
         if body.get("usage"):
             self.usage = usage_of(mapping(body["usage"]))
         self._model = self._model or str(body.get("model") or "")
