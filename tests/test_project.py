@@ -10,6 +10,7 @@ import pytest
 from loopagent.errors import ConfigError
 from loopagent.project import Project, load_project
 from loopagent.project.files import Files
+from tests.folders import filled
 
 
 ACTIONS = '''
@@ -45,15 +46,6 @@ completion: {requireTasksDone: true, minCalls: {search_places: 1}}
 """
 
 
-def made(folder: Path, **files: str | bytes) -> Path:
-    """Files by path, with `/` and `.` in the names as they are."""
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return folder
-
-
 def load(folder: Path, **options: Any) -> Project:
     return load_project(folder, env={}, **options)
 
@@ -70,7 +62,7 @@ def complaints(folder: Path, **options: Any) -> list[str]:
 def about(folder: Path, agent: str, *, suffix: str = "yaml") -> list[str]:
     """Complaints about one agent file, beside the usual actions."""
     name = f"agents/a.agent.{suffix}"
-    found = complaints(made(folder, **{name: agent, "actions/a.py": ACTIONS}))
+    found = complaints(filled(folder, **{name: agent, "actions/a.py": ACTIONS}))
     assert all(re.match(rf"{re.escape(name)}:\d+:\d+: \S", one) for one in found), found
     return [one.removeprefix(f"{name}:") for one in found]
 
@@ -91,7 +83,7 @@ def test_a_whole_project(tmp_path: Path) -> None:
         "instructions/d.md": "  \n",
         "notes.txt": "ignored",
     }
-    project = load(made(tmp_path, **files))
+    project = load(filled(tmp_path, **files))
     assert project.folder == tmp_path
     assert list(project.actions) == ["search_places", "mail.send"]
     assert list(project.agents) == ["other", "third", "trip-planner"]
@@ -117,7 +109,7 @@ def test_an_empty_folder_is_an_empty_project(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
-    for path in (tmp_path / "nowhere", made(tmp_path, file="x") / "file"):
+    for path in (tmp_path / "nowhere", filled(tmp_path, file="x") / "file"):
         with pytest.raises(ConfigError, match="loopagent init"):
             load(path)
 
@@ -127,12 +119,12 @@ def test_instructions_may_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
         "agents/a.agent.yaml": "name: a\ninstructionsFile: ../texts/a.md",
         "texts/a.md": "Do it.",
     }
-    assert load(made(tmp_path, **files)).agents["a"].spec.instructions == "Do it."
+    assert load(filled(tmp_path, **files)).agents["a"].spec.instructions == "Do it."
 
 
 def test_agents_md_beside_the_agents_is_an_instruction_sorted_by_name(tmp_path: Path) -> None:
     files = {"agents/AGENTS.md": "Beside.", "instructions/B.md": "B.", "instructions/0.md": "0."}
-    assert load(made(tmp_path, **files)).instructions == ("0.", "Beside.", "B.")
+    assert load(filled(tmp_path, **files)).instructions == ("0.", "Beside.", "B.")
 
 
 def test_windows_line_ends_and_a_byte_order_mark(tmp_path: Path) -> None:
@@ -142,16 +134,16 @@ def test_windows_line_ends_and_a_byte_order_mark(tmp_path: Path) -> None:
         "instructions/b.md": b"Yes.\r\nMore.",
         "loopagent.toml": b'\xef\xbb\xbfdb = "x"\r\n',
     }
-    project = load(made(tmp_path, **crlf))
+    project = load(filled(tmp_path, **crlf))
     assert project.agents["a"].spec.instructions == "one\ntwo\n"
     assert project.instructions == ("Yes.\nMore.",)
     assert project.settings.db == "x"
 
 
 def test_two_projects_with_files_of_one_name_do_not_meet(tmp_path: Path) -> None:
-    first = load(made(tmp_path / "one", **{"actions/a.py": ACTIONS}))
+    first = load(filled(tmp_path / "one", **{"actions/a.py": ACTIONS}))
     second = load(
-        made(tmp_path / "two", **{"actions/a.py": ACTIONS.replace("Search places", "Other")})
+        filled(tmp_path / "two", **{"actions/a.py": ACTIONS.replace("Search places", "Other")})
     )
     assert first.actions["search_places"].spec.description == "Search places."
     assert second.actions["search_places"].spec.description == "Other."
@@ -159,7 +151,7 @@ def test_two_projects_with_files_of_one_name_do_not_meet(tmp_path: Path) -> None
 
 def test_an_action_imported_by_a_second_file_is_the_same_action(tmp_path: Path) -> None:
     again = "import sys\nsearch = next(m for n, m in sys.modules.items() if n.endswith('_first')).search_places\n"
-    project = load(made(tmp_path, **{"actions/first.py": ACTIONS, "actions/second.py": again}))
+    project = load(filled(tmp_path, **{"actions/first.py": ACTIONS, "actions/second.py": again}))
     assert list(project.actions) == ["search_places", "mail.send"]
 
 
@@ -178,7 +170,7 @@ def visit(place: Place) -> str:
     """Visit."""
     return place.name
 '''
-    spec = load(made(tmp_path, **{"actions/a.py": text})).actions["visit"].spec
+    spec = load(filled(tmp_path, **{"actions/a.py": text})).actions["visit"].spec
     assert "Place" in str(spec.parameters)
 
 
@@ -186,7 +178,7 @@ def visit(place: Place) -> str:
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
-    made(tmp_path, **{"loopagent.toml": 'model = "scripted:a"\ndb = "a.db"\n'})
+    filled(tmp_path, **{"loopagent.toml": 'model = "scripted:a"\ndb = "a.db"\n'})
     project = load_project(tmp_path, env={"LOOPAGENT_DB": "b.db", "LOOPAGENT_MODEL": "", "DB": "c"})
     assert (project.settings.model, project.settings.db) == ("scripted:a", "b.db")
 
@@ -217,7 +209,7 @@ def test_the_variable_is_named_that_gave_what_is_wrong(tmp_path: Path) -> None:
 
 
 def test_the_environment_of_the_process_counts_when_none_is_given(tmp_path: Path) -> None:
-    made(tmp_path, **{"loopagent.toml": 'db = "a.db"\n'})
+    filled(tmp_path, **{"loopagent.toml": 'db = "a.db"\n'})
     assert load_project(tmp_path).settings.db == "a.db"
 
 
@@ -244,7 +236,7 @@ def test_the_environment_of_the_process_counts_when_none_is_given(tmp_path: Path
     ],
 )
 def test_broken_settings(tmp_path: Path, text: str, expected: str) -> None:
-    (problem,) = complaints(made(tmp_path, **{"loopagent.toml": text}))
+    (problem,) = complaints(filled(tmp_path, **{"loopagent.toml": text}))
     assert problem.startswith(expected)
 
 
@@ -400,7 +392,8 @@ def test_everything_wrong_with_a_project_is_said_at_once(tmp_path: Path) -> None
         "instructions/a.md": "---\nenabled: maybe\n---\nx",
     }
     found = [
-        re.sub(r":\d+:\d+", "", one).split(": ")[:2] for one in complaints(made(tmp_path, **files))
+        re.sub(r":\d+:\d+", "", one).split(": ")[:2]
+        for one in complaints(filled(tmp_path, **files))
     ]
     assert found == [
         ["loopagent.toml", "modle"],
@@ -420,14 +413,14 @@ def test_everything_wrong_with_a_project_is_said_at_once(tmp_path: Path) -> None
 
 def test_two_agents_of_one_name(tmp_path: Path) -> None:
     files = {"agents/a.agent.yaml": "name: x", "agents/b.agent.json": '{\n"name": "x"}'}
-    (problem,) = complaints(made(tmp_path, **files))
+    (problem,) = complaints(filled(tmp_path, **files))
     assert problem.startswith("agents/b.agent.json:2:1: name: another agent is named x too, in ")
     assert "agents/a.agent.yaml" in problem
 
 
 def test_agent_files_that_would_be_ignored(tmp_path: Path) -> None:
     files = {"agents/a.yaml": "name: a", "agents/b.json": "{}", "agents/README.md": "fine"}
-    assert complaints(made(tmp_path, **files)) == [
+    assert complaints(filled(tmp_path, **files)) == [
         "agents/a.yaml:1:1: (file): would be ignored; name it a.agent.yaml",
         "agents/b.json:1:1: (file): would be ignored; name it b.agent.json",
     ]
@@ -439,7 +432,7 @@ def test_agent_files_that_would_be_ignored(tmp_path: Path) -> None:
 def test_files_that_are_not_utf_8(tmp_path: Path) -> None:
     latin = "name: a\ndescription: Größe".encode("latin-1")
     names = ["agents/a.agent.yaml", "instructions/a.md", "loopagent.toml", "actions/a.py"]
-    found = complaints(made(tmp_path, **dict.fromkeys(names, latin)))
+    found = complaints(filled(tmp_path, **dict.fromkeys(names, latin)))
     assert sorted(found) == sorted(
         f"{name}:2:16: (file): is not UTF-8 (byte 23); save it as UTF-8" for name in names
     )
@@ -447,7 +440,7 @@ def test_files_that_are_not_utf_8(tmp_path: Path) -> None:
 
 def test_files_that_are_too_large(tmp_path: Path) -> None:
     names = ["agents/a.agent.yaml", "instructions/a.md", "loopagent.toml", "actions/a.py"]
-    made(tmp_path, **dict.fromkeys(names, "#" * 101))
+    filled(tmp_path, **dict.fromkeys(names, "#" * 101))
     found = complaints(tmp_path, max_file_bytes=100)
     assert sorted(found) == sorted(
         f"{name}:1:1: (file): has 101 bytes, 100 are allowed; split it" for name in names
@@ -465,7 +458,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
 
 
 def test_links_in_a_circle(tmp_path: Path) -> None:
-    made(tmp_path, **{"agents/a.agent.yaml": "name: a\ninstructionsFile: x.md"})
+    filled(tmp_path, **{"agents/a.agent.yaml": "name: a\ninstructionsFile: x.md"})
     (tmp_path / "agents" / "x.md").symlink_to(tmp_path / "agents" / "x.md")
     (problem,) = complaints(tmp_path)
     assert problem.startswith("agents/a.agent.yaml:2:1: instructionsFile: there is no file")
@@ -488,7 +481,7 @@ def test_a_file_that_the_system_cannot_read_is_a_complaint(tmp_path: Path) -> No
     ],
 )
 def test_broken_front_matter(tmp_path: Path, text: str, expected: str) -> None:
-    (problem,) = complaints(made(tmp_path, **{"instructions/a.md": text}))
+    (problem,) = complaints(filled(tmp_path, **{"instructions/a.md": text}))
     assert problem.removeprefix("instructions/a.md:").startswith(expected), problem
 
 
@@ -503,7 +496,7 @@ def test_broken_front_matter(tmp_path: Path, text: str, expected: str) -> None:
     ],
 )
 def test_front_matter(tmp_path: Path, text: str, body: str | None) -> None:
-    project = load(made(tmp_path, **{"instructions/a.md": text}))
+    project = load(filled(tmp_path, **{"instructions/a.md": text}))
     assert project.instructions == (() if body is None else (body,))
 
 
@@ -532,14 +525,14 @@ def test_front_matter(tmp_path: Path, text: str, body: str | None) -> None:
 )
 def test_broken_action_files(tmp_path: Path, text: str, expected: str) -> None:
     before = set(sys.modules)
-    (problem,) = complaints(made(tmp_path, **{"actions/a.py": text}))
+    (problem,) = complaints(filled(tmp_path, **{"actions/a.py": text}))
     assert problem.removeprefix("actions/a.py:").startswith(expected), problem
     assert not [one for one in set(sys.modules) - before if one.startswith("loopagent_actions_")]
 
 
 def test_two_actions_of_one_name(tmp_path: Path) -> None:
     files = {"actions/a.py": ACTIONS, "actions/b.py": ACTIONS}
-    found = complaints(made(tmp_path, **files))
+    found = complaints(filled(tmp_path, **files))
     assert [re.sub(r", in .*", "", one) for one in found] == [
         "actions/b.py:4:1: search_places: another action is named search_places too",
         "actions/b.py:9:1: mail.send: another action is named mail.send too",
@@ -554,7 +547,7 @@ clientTools:
   - open-map
   - {name: pick, effects: read, result: {type: string}, timeoutMs: 5000}
 """
-    spec = load(made(tmp_path, **{"agents/a.agent.yaml": agent})).agents["a"].spec
+    spec = load(filled(tmp_path, **{"agents/a.agent.yaml": agent})).agents["a"].spec
     assert [one.name for one in spec.client_tools] == ["open-map", "pick"]
     assert spec.client_tools[0].parameters == {"type": "object"}
     assert spec.client_tools[1].timeout_ms == 5_000

@@ -10,6 +10,7 @@ import pytest
 from loopagent import resources
 from loopagent.errors import ConfigError
 from loopagent.project import load_project
+from tests.folders import filled
 
 
 AGENT = "name: looker\nmodel: scripted:x.jsonl\n"
@@ -23,11 +24,9 @@ schedule: {cron: "0 7 * * MON-FRI", timeZone: Europe/Vienna}
 
 
 def written(folder: Path, **triggers: str) -> Path:
-    for name, text in {"agents/looker.agent.yaml": AGENT, **triggers}.items():
-        path = folder / (name if "/" in name else f"triggers/{name}.trigger.yaml")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return folder
+    given = {"agents/looker.agent.yaml": AGENT, **triggers}
+    places = {one: one if "/" in one else f"triggers/{one}.trigger.yaml" for one in given}
+    return filled(folder, **{places[name]: text for name, text in given.items()})
 
 
 def test_a_file_is_a_trigger(tmp_path: Path) -> None:

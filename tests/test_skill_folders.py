@@ -19,6 +19,7 @@ from loopagent.project import Project, load_project, load_skill
 from loopagent.project.files import Files
 from loopagent.project.lock import LOCK_FILE, Lock, read_lock, write_lock
 from loopagent.skill import SkillLimits, folder_hash
+from tests.folders import filled
 
 
 ACTIONS = '''
@@ -49,14 +50,6 @@ Count {{ twice }}.
 AGENT = "name: planner\nskills: {activation: auto, names: [budgeting]}\n"
 
 
-def made(folder: Path, **files: str | bytes) -> Path:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return folder
-
-
 def project(folder: Path, **files: str | bytes) -> Path:
     given: dict[str, Any] = {
         "actions/a.py": ACTIONS,
@@ -64,7 +57,7 @@ def project(folder: Path, **files: str | bytes) -> Path:
         "skills/budgeting/SKILL.md": SKILL,
         **files,
     }
-    return made(folder, **{name: one for name, one in given.items() if one is not None})
+    return filled(folder, **{name: one for name, one in given.items() if one is not None})
 
 
 def load(folder: Path) -> Project:
@@ -393,7 +386,7 @@ def imposter() -> str:
 
 
 def in_python(folder: Path, *actions: Action[..., Any], **options: Any) -> Any:
-    made(
+    filled(
         folder, **{"budgeting/SKILL.md": SKILL, "budgeting/references/rates.md": "0123456789" * 30}
     )
     return load_skill(folder / "budgeting", actions=actions or (book,), **options)
@@ -412,7 +405,7 @@ def test_a_skill_for_an_agent_in_python(tmp_path: Path) -> None:
 def test_a_skill_in_python_that_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such folder"):
         load_skill(tmp_path / "nothing")
-    made(tmp_path, **{"x/SKILL.md": "nothing"})
+    filled(tmp_path, **{"x/SKILL.md": "nothing"})
     with pytest.raises(ConfigError) as caught:
         load_skill(tmp_path / "x")
     assert "must begin with a line ---" in caught.value.problems[0]
@@ -481,7 +474,7 @@ def test_a_file_that_changed_became_a_link_or_went_is_not_read(tmp_path: Path) -
 
 
 def test_a_file_that_is_no_text_is_named_so(tmp_path: Path) -> None:
-    made(tmp_path, **{"budgeting/logo.png": b"\x89PNG\xff"})
+    filled(tmp_path, **{"budgeting/logo.png": b"\x89PNG\xff"})
     with pytest.raises(ActionError, match=r"logo.png is no text \(5 bytes\)"):
         in_python(tmp_path).read("logo.png")
 

@@ -12,6 +12,7 @@ from loopagent.cli.opening import open_app
 from loopagent.errors import ConfigError
 from loopagent.project import Project, load_project
 from tests.fakes.web import Got, Reply, Web, as_json
+from tests.folders import filled
 
 
 pytestmark = pytest.mark.anyio
@@ -71,11 +72,7 @@ def made(folder: Path, web: Web, **files: str) -> Path:
         "script.jsonl": "\n".join(map(json.dumps, SCRIPT)),
         **files,
     }
-    for name, text in given.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return folder
+    return filled(folder, **given)
 
 
 def complaints(folder: Path) -> list[str]:

@@ -128,3 +128,15 @@ def pending(play: Play, kind: type[Effect]) -> list[str]:
 
 
 __all__ = ["AskHuman", "CallModel", "Play", "RunAction", "act", "agent", "pending"]
+
+
+def calls(run: Play) -> list[RunAction]:
+    """Calls of actions that are under way."""
+    return [one for one in run.state.pending.values() if isinstance(one, RunAction)]
+
+
+def report(run: Play) -> dict[str, Any]:
+    """What the model was told last of the only result of a step."""
+    told = [one.text for one in run.messages if one.kind == "results"]
+    (entry,) = json.loads(told[-1])["results"]
+    return dict(entry)

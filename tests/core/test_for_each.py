@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -10,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopagent.core.agent_spec import ApprovalPolicy, Limits, PayloadSpec
-from loopagent.core.effects import KeepValue, RunAction, SetTimer
+from loopagent.core.effects import KeepValue, SetTimer
 from loopagent.core.events import CancelRequested, Settled
 from loopagent.core.outcome import Outcome
-from tests.core.play import Play, agent
+from tests.core.play import Play, agent, calls, report
 
 
 ITEMS = [{"id": number} for number in range(6)]
@@ -27,16 +26,6 @@ def loop(**fields: Any) -> dict[str, Any]:
 
 def play(rows: Any = ITEMS, **options: Any) -> Play:
     return Play(agent(**options), payload={"rows": rows})
-
-
-def calls(run: Play) -> list[RunAction]:
-    return [one for one in run.state.pending.values() if isinstance(one, RunAction)]
-
-
-def report(run: Play) -> dict[str, Any]:
-    told = [one.text for one in run.messages if one.kind == "results"]
-    (entry,) = json.loads(told[-1])["results"]
-    return dict(entry)
 
 
 def finish(run: Play, value: Any = "ok") -> Play:

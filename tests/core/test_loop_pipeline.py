@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from loopagent.core.agent_spec import Limits
 from loopagent.core.effects import AskHuman, RunAction
-from tests.core.play import WORK, Play, agent, pending
+from tests.core.play import WORK, Play, agent, pending, report
 
 
 LOOK = {"tool": "work", "with": {"item": "{{order.id}}"}}
@@ -30,12 +29,6 @@ def loop(*steps: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 def play(count: int, **options: Any) -> Play:
     return Play(agent(**options), payload={"orders": [{"id": one} for one in range(count)]})
-
-
-def report(run: Play) -> dict[str, Any]:
-    told = [one.text for one in run.messages if one.kind == "results"]
-    (entry,) = json.loads(told[-1])["results"]
-    return dict(entry)
 
 
 def results(run: Play) -> list[Any]:

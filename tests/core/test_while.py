@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from loopagent.core.action_spec import ActionSpec
-from loopagent.core.effects import RunAction, SetTimer
-from tests.core.play import Play, agent
+from loopagent.core.effects import SetTimer
+from tests.core.play import Play, agent, calls, report
 
 
 def loop(condition: str, **fields: Any) -> dict[str, Any]:
@@ -20,16 +19,6 @@ def loop(condition: str, **fields: Any) -> dict[str, Any]:
 
 def play(payload: Any = None, **options: Any) -> Play:
     return Play(agent(**options), payload=payload or {"status": "open"})
-
-
-def calls(run: Play) -> list[RunAction]:
-    return [one for one in run.state.pending.values() if isinstance(one, RunAction)]
-
-
-def report(run: Play) -> dict[str, Any]:
-    told = [one.text for one in run.messages if one.kind == "results"]
-    (entry,) = json.loads(told[-1])["results"]
-    return dict(entry)
 
 
 def through(run: Play, *values: Any) -> Play:

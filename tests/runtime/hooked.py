@@ -37,7 +37,8 @@ class Listening:
 
     def text(self, at: int = -1) -> str:
         """Everything one request said."""
-        return "\n".join(one.text for one in self.asked[at].messages)
+        request = self.asked[at]
+        return "\n".join([request.system, *(one.text for one in request.messages)])
 
 
 @action(effects="external", approval="auto")

@@ -67,6 +67,14 @@ class Gate:
         self.actions = [wait_here, count, mail]
 
 
+def leading(gate: Gate, *replies: dict[str, Any], **more: Any) -> Agent[Any]:
+    """An agent that gives its work to another one, whose replies these are."""
+    helper = Agent("helper", model=ScriptedModel([*replies]), actions=gate.actions)
+    work = {"type": "Sub-Agent", "subAgents": [{"name": "helper", "message": "Do it."}]}
+    model = ScriptedModel([{"taskComplete": False, "nextStep": work}, DONE])
+    return Agent("lead", model=model, agents=[helper], approval=FREE, **more)
+
+
 async def test_what_is_under_way_ends_and_nothing_new_begins(url: str) -> None:
     gate = Gate()
     agent = Agent(
@@ -142,16 +150,7 @@ async def test_a_model_call_under_way_is_let_finish_and_not_paid_twice(url: str)
 
 async def test_a_tree_is_paused_and_resumed_as_a_whole(url: str) -> None:
     gate = Gate()
-    helper = Agent(
-        "helper",
-        model=ScriptedModel([act("wait_here"), act("count"), DONE]),
-        actions=gate.actions,
-    )
-    give = {
-        "taskComplete": False,
-        "nextStep": {"type": "Sub-Agent", "subAgents": [{"name": "helper", "message": "Do it."}]},
-    }
-    lead = Agent("lead", model=ScriptedModel([give, DONE]), agents=[helper], approval=FREE)
+    lead = leading(gate, act("wait_here"), act("count"), DONE)
     async with App(agents=[lead], store=url) as app:
         run = await app.start("lead", "Go.")
         child = f"{run.id}.1.sub.0"
@@ -171,12 +170,7 @@ async def test_a_tree_is_paused_and_resumed_as_a_whole(url: str) -> None:
 
 async def test_a_child_that_is_paused_alone_shows_in_its_parent(url: str) -> None:
     gate = Gate()
-    helper = Agent("helper", model=ScriptedModel([act("wait_here"), DONE]), actions=gate.actions)
-    give = {
-        "taskComplete": False,
-        "nextStep": {"type": "Sub-Agent", "subAgents": [{"name": "helper", "message": "Do it."}]},
-    }
-    lead = Agent("lead", model=ScriptedModel([give, DONE]), agents=[helper], approval=FREE)
+    lead = leading(gate, act("wait_here"), DONE)
     async with App(agents=[lead], store=url) as app:
         run = await app.start("lead", "Go.")
         child = f"{run.id}.1.sub.0"
@@ -276,22 +270,7 @@ async def test_raised_limits_survive_a_restart(tmp_path: Path) -> None:
 
 async def test_a_tree_may_spend_more_while_it_runs(url: str) -> None:
     gate = Gate()
-    helper = Agent(
-        "helper",
-        model=ScriptedModel([act("wait_here"), act("count"), DONE]),
-        actions=gate.actions,
-    )
-    give = {
-        "taskComplete": False,
-        "nextStep": {"type": "Sub-Agent", "subAgents": [{"name": "helper", "message": "Do it."}]},
-    }
-    lead = Agent(
-        "lead",
-        model=ScriptedModel([give, DONE]),
-        agents=[helper],
-        approval=FREE,
-        limits=Limits(max_turns=2),
-    )
+    lead = leading(gate, act("wait_here"), act("count"), DONE, limits=Limits(max_turns=2))
     async with App(agents=[lead], store=url) as app:
         run = await app.start("lead", "Go.")
         await until(lambda: gate.begun)

@@ -11,37 +11,12 @@ import pytest
 from loopagent import Agent, App, RequestError
 from loopagent.core.notes import Note, NoteChange
 from loopagent.memory import EVERYBODY, Viewer
-from loopagent.ports import ModelReply, ModelRequest
 from loopagent.runview import RunView
+from tests.runtime.hooked import DONE, Json, Listening
 
 
 pytestmark = pytest.mark.anyio
-Json = dict[str, Any]
-DONE: Json = {"taskComplete": True, "message": "Done."}
 MEMORY: Json = {"write": True}
-
-
-class Listening:
-    """Gives replies in order, over all runs, and keeps what it was asked."""
-
-    name = "object:listening"
-
-    def __init__(self, *replies: Json) -> None:
-        self._replies = list(replies)
-        self.asked: list[ModelRequest] = []
-
-    async def generate(self, request: ModelRequest, *, on_delta: Any = None) -> ModelReply:
-        del on_delta
-        self.asked.append(request)
-        return ModelReply(json.dumps(self._replies.pop(0) if self._replies else DONE))
-
-    async def aclose(self) -> None:
-        """Nothing to give back."""
-
-    def text(self, at: int = -1) -> str:
-        """Everything one request said."""
-        request = self.asked[at]
-        return "\n".join([request.system, *(one.text for one in request.messages)])
 
 
 def writes(*notes: str, **more: Any) -> Json:

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,20 +16,15 @@ from loopagent.stores.postgres import PostgresStore
 from loopagent.stores.postgres.address import parse
 from loopagent.testing.store_samples import SampleRun, stored
 from tests.postgres import PostgresServer
+from tests.stores.looking import is_whole, opening
 
 
 pytestmark = pytest.mark.anyio
 HAMMER = Path(__file__).with_name("hammer.py")
 
 
-@asynccontextmanager
-async def opened(url, **options):
-    store = PostgresStore(url, **options)
-    await store.open()
-    try:
-        yield store
-    finally:
-        await store.aclose()
+def opened(url, **options):
+    return opening(PostgresStore(url, **options))
 
 
 async def tell(url: str, statement: str) -> None:
@@ -41,19 +35,6 @@ async def tell(url: str, statement: str) -> None:
         await db.execute(statement)
     finally:
         await db.close()
-
-
-async def is_whole(store: PostgresStore, run_id: str) -> int:
-    """The version of a run whose log, numbers, transcript and state fit together."""
-    snapshot = await store.load(run_id)
-    assert snapshot is not None
-    entries = await store.log(run_id)
-    assert [one.version for one in entries] == list(range(1, snapshot.version + 1))
-    events = await store.events(run_id, limit=100_000)
-    assert [one["seq"] for one in events] == list(range(1, snapshot.seq + 1))
-    numbers = [one.number for one in await store.transcript(run_id)]
-    assert numbers == list(range(1, snapshot.state.messages + 1))
-    return snapshot.version
 
 
 # ---------------------------------------------------------------------- addresses

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from loopagent.stores import SqliteStore
 from loopagent.stores.sqlite import reads
 from loopagent.stores.sqlite.file import explain
 from loopagent.testing.store_samples import SampleRun, stored
+from tests.stores.looking import is_whole, opening
 
 
 pytestmark = pytest.mark.anyio
@@ -28,14 +29,8 @@ pytestmark = pytest.mark.anyio
 HAMMER = Path(__file__).with_name("hammer.py")
 
 
-@asynccontextmanager
-async def opened(path, **options):
-    store = SqliteStore(path, **options)
-    await store.open()
-    try:
-        yield store
-    finally:
-        await store.aclose()
+def opened(path, **options):
+    return opening(SqliteStore(path, **options))
 
 
 @pytest.fixture
@@ -48,20 +43,6 @@ def edit(path: Path, *statements: str) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for statement in statements:
             connection.execute(statement)
-
-
-async def is_whole(store: SqliteStore, run_id: str) -> int:
-    """The version of a run whose log, numbers, transcript and state fit together."""
-    snapshot = await store.load(run_id)
-    assert snapshot is not None
-    entries = await store.log(run_id)
-    assert [one.version for one in entries] == list(range(1, snapshot.version + 1))
-    events = await store.events(run_id, limit=100_000)
-    assert [one["seq"] for one in events] == list(range(1, snapshot.seq + 1))
-    assert snapshot.state.turn == snapshot.version - 1
-    numbers = [one.number for one in await store.transcript(run_id)]
-    assert numbers == list(range(1, snapshot.state.messages + 1))
-    return snapshot.version
 
 
 # ---------------------------------------------------------------------- the file

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.folders import filled
 from tests.http.server import serving
 from tests.web.browser import PHONE, watched
 from tests.web.test_inbox import asked, ended
@@ -105,11 +106,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
         "agents/buyer.agent.yaml": AGENT.format(name="buyer"),
         "scripts/buyer.jsonl": "\n".join(REPLIES) + "\n",
     }
-    for name, text in texts.items():
-        path = folder / "project" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    with serving(folder / "project", folder / "runs.db") as (found, _):
+    with serving(filled(folder / "project", **texts), folder / "runs.db") as (found, _):
         yield found
 
 
