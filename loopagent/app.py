@@ -28,10 +28,10 @@ from loopagent.intake import (
     answer_of,
     check_choice,
     check_open,
+    checked_metadata,
     choose_model,
     mode_change,
     new_run,
-    plain,
     settled,
     usable_model,
     with_limits,
@@ -139,7 +139,7 @@ class App(Hosting):
         }
         state = new_run(spec, answers, data, whose, origin)
         task, given = checked_message(message, spec), checked_attachments(attachments, spec.limits)
-        about = plain("metadata", metadata, "invalid_metadata")
+        about = checked_metadata(metadata, spec.limits)
         begin = self.conversations.begin
         with self.telemetry.starting(state):
             await begin(state, task, by=by, metadata=about, on_busy=on_busy, given=given)

@@ -25,7 +25,7 @@ from loopagent.core.loop_view import UNATTENDED
 from loopagent.core.schema_check import schema_problems
 from loopagent.core.text import clean_text
 from loopagent.errors import RequestError
-from loopagent.intake import field_errors, invalid_limits, limit_errors, plain
+from loopagent.intake import checked_metadata, field_errors, invalid_limits, limit_errors, plain
 from loopagent.intake import message as checked_message
 from loopagent.ports import Commit
 from loopagent.reading import Reading
@@ -203,7 +203,7 @@ class Controlling(Reading):
                 `invalid_message`, `invalid_payload`, `invalid_limits`, `invalid_metadata`.
         """
         source = (await self._load(run_id)).state
-        about = plain("metadata", metadata, "invalid_metadata")
+        about = checked_metadata(metadata, source.spec.limits)
         new_id = f"run_{token_hex(8)}"
         event = Forked(
             run_id=run_id,

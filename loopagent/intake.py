@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from loopagent.access import OPERATOR, Caller
 from loopagent.agent import Agent
-from loopagent.core.agent_spec import AgentSpec
+from loopagent.core.agent_spec import AgentSpec, Limits
 from loopagent.core.effects import AskHuman
 from loopagent.core.events import Answer, ModeChanged, Settled
 from loopagent.core.jsonable import NotJsonError, TooLargeError, to_jsonable
@@ -219,11 +219,20 @@ def plain(name: str, given: Any, code: str, *, max_bytes: int | None = None) -> 
     try:
         return to_jsonable(given, max_bytes=max_bytes)
     except TooLargeError as error:
-        text = f"The {name} is too large: {error.reason}; at most {max_bytes} are taken."
+        text = f"{name} is too large: {error.reason}; at most {max_bytes} are taken."
         raise RequestError(code, text) from error
     except NotJsonError as error:
-        text = f"The {name} is not JSON: {name}{error.path}: {error.reason}"
+        text = f"{name}{error.path} is not JSON: {error.reason}"
         raise RequestError(code, text) from error
+
+
+def checked_metadata(given: Any, limits: Limits) -> Any:
+    """What a caller says about a run.
+
+    Raises:
+        RequestError: `invalid_metadata`.
+    """
+    return plain("metadata", given, "invalid_metadata", max_bytes=limits.max_metadata_bytes)
 
 
 def payload(agent: Agent[Any], given: Any, max_bytes: int) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -87,6 +86,8 @@ class Limits(Spec):
     """Longest message a person may post."""
     max_remembered_approvals: int = Field(default=100, ge=0)
     """Calls that need no approval any more because a person said so; the oldest is forgotten for a new one."""
+    max_metadata_bytes: int = Field(default=50_000, ge=0)
+    """Size as JSON of what a caller says about a run, which lists of runs show."""
     max_queued_messages: int = Field(default=50, ge=1)
     """Messages of people that may wait for a turn boundary."""
     max_result_chars: int = Field(default=8_000, ge=200)
@@ -321,10 +322,6 @@ class AgentSpec(Spec):
         own: Approval = call.approval or getattr(self.approval, call.effects)
         wanted = self.approval.actions.get(call.name) if self.approval.actions else None
         return own if wanted is None or own == "never" else wanted
-
-    def digest(self) -> str:
-        """SHA-256 over the definition; two equal definitions have the same one."""
-        return hashlib.sha256(self.model_dump_json(by_alias=True).encode()).hexdigest()
 
 
 class SubAgentTerms(Spec):

@@ -21,6 +21,10 @@ class Spec(Described, BaseModel):
         defer_build=True,
     )
 
+    def digest(self) -> str:
+        """SHA-256 over all of it, defaults too; two equal definitions have the same one."""
+        return hashlib.sha256(self.model_dump_json(by_alias=True).encode()).hexdigest()
+
     def said_hash(self) -> str:
         """SHA-256 over what it says beyond the defaults: the same in later versions, which know more settings."""
         text = self.model_dump_json(by_alias=True, exclude_defaults=True)
