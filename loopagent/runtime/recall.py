@@ -95,7 +95,10 @@ async def _range(recall: Recall, effect: ReadConversation, last: int) -> Outcome
     found = await recall.said(first, min(end, first + MAX_RANGE - 1))
     fitting = _fitting(found, MAX_RANGE_CHARS)
     value: dict[str, Any] = {"messages": [_shown(one, MAX_RANGE_CHARS) for one in fitting]}
-    return Outcome.done(value | _rest(fitting, found, end, first + MAX_RANGE))
+    rest = _rest(fitting, found, end, first + MAX_RANGE)
+    if not rest and int(effect.params.get("endSequence") or 0) > last:
+        value["note"] = f"This is the end: {last} messages in all."
+    return Outcome.done(value | rest)
 
 
 async def _search(recall: Recall, effect: ReadConversation, last: int) -> Outcome:
