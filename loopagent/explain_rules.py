@@ -221,6 +221,9 @@ RULES: Final[dict[str, Rule]] = {
         _wish,
         lambda d: joined(_said("it said", d.get("message")), _said("tolerated", d.get("warnings"))),
     ),
+    "reply.repaired": Rule(
+        "C1", lambda _: "its text was read all the same", lambda d: joined(*d["repairs"])
+    ),
     "reply.rejected": Rule("C4", lambda _: "nothing of it counts; it is told why", _problems),
     "reply.truncated": Rule("C5", lambda _: "nothing of it counts; a shorter one is asked for"),
     "model.retry": Rule(

@@ -194,6 +194,7 @@ LINES: dict[str, Callable[[Json], str]] = {
     "run.cancelled": lambda data: f"by {data['by']}: {short(data['reason'])}",
     "turn.started": lambda data: "asking the model",
     "reply.received": _received,
+    "reply.repaired": lambda data: short("; ".join(data["repairs"])),
     "reply.rejected": _problems,
     "reply.truncated": lambda data: "cut off; nothing of it was used",
     "model.retry": _retry,

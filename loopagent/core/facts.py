@@ -221,6 +221,14 @@ class ReplyReceived(FactData):
     usage: dict[str, Any] = {}
 
 
+class ReplyRepaired(FactData):
+    """The text of an accepted reply was no plain JSON, and was read all the same."""
+
+    fact = "reply.repaired"
+    repairs: list[str]
+    """What was left out, added or read otherwise."""
+
+
 class ReplyRejected(FactData):
     """A reply was refused as a whole; nothing of it took effect."""
 

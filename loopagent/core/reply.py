@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from loopagent.core.canonical import canonical_reply
@@ -58,6 +58,7 @@ class Reading:
         reply: The reply as canonical JSON, nulls dropped; empty if it has no effect.
         response: The same, typed.
         warnings: What was tolerated.
+        repairs: Those of the warnings that are about its text.
         problems: Why it is refused.
         claims_complete: It also says that the task is done, which is not taken this turn.
         implied_chat: It is a question only because it says something and nothing else.
@@ -70,6 +71,7 @@ class Reading:
     reply: Json = field(default_factory=dict[str, Any])
     response: LoopAgentResponse | None = None
     warnings: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     claims_complete: bool = False
     implied_chat: bool = False
@@ -103,7 +105,7 @@ def read_reply(text: str, finish: str = "stop", *, rules: ReplyRules = DEFAULT_R
     if found.closed and (reading.outcome not in {"complete", "step"} or reading.implied_chat):
         # Its last brace was missing and it does not say what to do: more than the brace is missing.
         return Reading("truncated", warnings=reading.warnings)
-    return reading
+    return replace(reading, repairs=found.repairs) if found.repairs else reading
 
 
 def _read_value(value: Any, warnings: list[str], rules: ReplyRules) -> Reading:

@@ -11,6 +11,7 @@ from loopagent.core.facts import (
     CommandIssued,
     ReplyReceived,
     ReplyRejected,
+    ReplyRepaired,
     ReplyTruncated,
     ScratchpadChanged,
 )
@@ -268,6 +269,8 @@ def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str
         "usage": spent,
     }
     tx.tell(ReplyReceived, event_json(received), "model")
+    if reading.repairs:
+        tx.fact(ReplyRepaired(repairs=list(reading.repairs)))
     tx.count(refusals_in_a_row=0, truncations=0)
     if staged.payload is not None:
         commit_payload(tx, staged.payload)

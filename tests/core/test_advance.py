@@ -31,6 +31,18 @@ def test_a_run_starts_with_one_planner_call() -> None:
     assert [one.kind for one in play.messages] == ["task"]
 
 
+def test_a_text_that_was_repaired_says_so_and_a_plain_one_does_not() -> None:
+    mended = Play().reply('```json\n{"taskComplete": true, "message": "Done.",}\n```')
+    received = mended.types.index("reply.received")
+    assert mended.types[received + 1] == "reply.repaired"
+    repairs = mended.last("reply.repaired")["repairs"]
+    assert repairs == ["trailing commas left out", "a code fence left out"]
+    assert set(repairs) <= set(mended.last("reply.received")["warnings"])
+    plain = Play().reply({"taskComplete": True, "message": "Done.", "nextStep": {"type": "Retry"}})
+    assert plain.last("reply.received")["warnings"]
+    assert "reply.repaired" not in plain.types
+
+
 def test_actions_run_side_by_side_and_report_in_the_order_asked() -> None:
     play = Play().reply(act(("work", {"item": 1}), ("work", {"item": 2})))
     assert pending(play, RunAction) == ["action.0", "action.1"]

@@ -481,6 +481,12 @@ export interface ReplyRejected {
   usage?: Record<string, Json>;
 }
 
+/** The text of an accepted reply was no plain JSON, and was read all the same. */
+export interface ReplyRepaired {
+  /** What was left out, added or read otherwise. */
+  repairs: Array<string>;
+}
+
 /** What was shown of a reply does not hold: of these fields, or of all when none is named. */
 export interface ReplyRetracted {
   callId: string;
@@ -804,6 +810,7 @@ export interface EventData {
   "reply.delta": ReplyDelta;
   "reply.received": ReplyReceived;
   "reply.rejected": ReplyRejected;
+  "reply.repaired": ReplyRepaired;
   "reply.retracted": ReplyRetracted;
   "reply.snapshot": ReplySnapshot;
   "reply.truncated": ReplyTruncated;
