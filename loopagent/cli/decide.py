@@ -190,7 +190,10 @@ def _decide(
 ) -> None:
     async def answer(app: App) -> RunView:
         found = await app.store.request(request_id)
-        plan = found is not None and found.body["kind"] == "plan"
+        if found is None:
+            message = f"there is no request {request_id!r}"
+            raise ConfigError(message)
+        plan = found.body["kind"] == "plan"
         who = await who_here(app)
         changed = edited if edited is None or plan else _json(edited, "the changed parameters")
         return await app.answer(
