@@ -185,7 +185,7 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
 
 def test_the_environment_wins_inside_of_tables_too(tmp_path: Path) -> None:
     text = "[access]\nburst = 9\nsession_hours = 3\n[retention]\nrunDays = 7\n"
-    made(tmp_path, **{"loopagent.toml": text})
+    filled(tmp_path, **{"loopagent.toml": text})
     names = {"ACCESS_SESSION_HOURS": "4", "RETENTION_LOG_DAYS": "2", "EGRESS_PORTS": "80, 8443"}
     names |= {"ACCESS_EXCLUSIVE_CLAIMS": "true", "ALLOWED_MODULES": "a.b,c", "LIBRARY_MODELS": ""}
     env = {f"LOOPAGENT_{name}": value for name, value in names.items()}
@@ -198,7 +198,7 @@ def test_the_environment_wins_inside_of_tables_too(tmp_path: Path) -> None:
 
 
 def test_the_variable_is_named_that_gave_what_is_wrong(tmp_path: Path) -> None:
-    made(tmp_path, **{"loopagent.toml": "access = 3\n"})
+    filled(tmp_path, **{"loopagent.toml": "access = 3\n"})
     names = {"ACCESS_BURST": "1", "EGRESS_PORTS": "80,99999", "RETENTION_LOG_DAYS": "soon"}
     with pytest.raises(ConfigError) as caught:
         load_project(tmp_path, env={f"LOOPAGENT_{name}": value for name, value in names.items()})
