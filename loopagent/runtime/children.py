@@ -197,7 +197,7 @@ class Children:
             return [CancelRequested(now, reason, "engine")]
 
         try:
-            await self._engine.deliver(one.run_id, decide)
+            await self._engine.insist(one.run_id, decide)
         except RequestError as error:
             if error.code != "unknown_run":  # work that was taken back before its run was made
                 raise

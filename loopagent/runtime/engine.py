@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -141,9 +142,16 @@ class Engine:
 
         What is stopped or paused has stopped then, in the whole tree: nothing of it begins afterwards.
         """
-        state = await self.deliver(run_id, decide)
+        state = await self.insist(run_id, decide)
         await self._children.heard(run_id)
         return state
+
+    async def insist(self, run_id: str, decide: Callable[[RunState], Sequence[Event]]) -> RunState:
+        """`deliver`, however busy another process keeps the run: what stops it must get through."""
+        for _ in range(MAX_CONFLICTS):
+            with suppress(ConflictError):
+                return await self.deliver(run_id, decide)
+        return await self.deliver(run_id, decide)
 
     @property
     def line(self) -> Line:

@@ -12,9 +12,11 @@ from loopagent import Agent, App, action
 from loopagent.clients import ToolAnswer
 from loopagent.core.advance import advance
 from loopagent.core.events import CancelRequested
-from loopagent.errors import RequestError
+from loopagent.errors import ConflictError, RequestError
 from loopagent.models.scripted import ScriptedModel
 from loopagent.ports import Commit
+from loopagent.runtime.engine import MAX_CONFLICTS
+from loopagent.stores.memory import MemoryStore
 from tests.waiting import until
 
 
@@ -121,3 +123,25 @@ async def test_nobody_answers_a_child_whose_parent_ended_without_telling() -> No
             await app.answer_call(picker, call["callId"], ToolAnswer(result="x"))
         left = {one.status for one in await app.tree(view.id)} - {"cancelled"}
         assert left == {"running"}, "the next process that looks at them stops them"
+
+
+class Contested(MemoryStore):
+    """A store in which somebody else was always quicker, for a while."""
+
+    lost = 0
+
+    async def commit(self, commit: Commit, *later: Commit) -> int:
+        if self.lost > 0:
+            self.lost -= 1
+            raise ConflictError("Somebody else moved it on.")
+        return await super().commit(commit, *later)
+
+
+async def test_a_cancel_gets_through_to_a_run_that_others_keep_busy() -> None:
+    ask = {"taskComplete": False, "message": "Which?", "nextStep": {"type": "Chat"}}
+    agent, store = Agent("asker", model=ScriptedModel([ask])), Contested()
+    async with App(agents=[agent], store=store) as app:
+        view = await app.wait((await app.start("asker", "Go.")).id)
+        store.lost = 3 * MAX_CONFLICTS
+        assert (await app.cancel(view.id)).state.status == "cancelled"
+        assert store.lost == 0
