@@ -35,6 +35,9 @@ NOBODY = Caller("")
 SAFE = ("GET", "HEAD", "OPTIONS")
 SECRET = ("/api/v1/keys", "/keys", "/signin")
 """Where answers hold a secret, which no store may keep."""
+SIGNING = ("/signin", "/signout")
+MAX_SIGNING_BYTES = 20_000
+"""Largest form that is read of somebody who is not known."""
 USUAL = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 """Headers of every answer that has no other ones: nobody is to keep it, or take it for something else."""
 STREAM = "/api/v1/runs/stream"
@@ -108,6 +111,8 @@ class Guard:
         await self._access.check(caller, scope["method"], scope["path"])
 
     def _most(self, scope: Scope) -> int:
+        if scope["path"] in SIGNING:
+            return MAX_SIGNING_BYTES
         kind = (_header(scope, b"content-type") or "").lower()
         return self._most_bytes[kind.startswith("multipart/form-data")]
 
