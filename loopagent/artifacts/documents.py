@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loopagent.artifacts.packed import library, reading, unpackable
+from loopagent.artifacts.packed import check_tags, library, reading, unpackable
 from loopagent.artifacts.source import NoParams, Source, page
 from loopagent.artifacts.tables import Table, table_of
 from loopagent.artifacts.texts import (
@@ -30,6 +30,7 @@ def opened(source: Source) -> Any:
     """
     docx = library("docx")
     file = unpackable(source, WHAT)
+    check_tags(source, WHAT)
     with reading(WHAT):
         return docx.Document(file)
 

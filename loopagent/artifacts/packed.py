@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 MAX_PARTS = 10_000
 """Files in an archive."""
+MAX_TAGS = 1_000_000
+"""Tags in the XML of an archive that is read as a tree: each takes far more memory than it has characters."""
+PIECE_BYTES = 1_000_000
 MAX_REASON_CHARS = 200
 
 
@@ -61,3 +64,20 @@ def unpackable(source: Source, what: str) -> BytesIO:
             text = f"it unpacks to {size} bytes in {len(parts)} parts"
             raise ToolError(f"{text}; at most {source.max_bytes} in {MAX_PARTS} are read")
     return BytesIO(source.content)
+
+
+def check_tags(source: Source, what: str) -> None:
+    """Refuse an archive whose XML would make too large a tree.
+
+    Raises:
+        ToolError: It would, or it is no archive.
+    """
+    tags = 0
+    with reading(what), zipfile.ZipFile(BytesIO(source.content)) as archive:
+        for part in archive.infolist():
+            with archive.open(part) as file:
+                while piece := file.read(PIECE_BYTES):
+                    source.check_time()
+                    tags += piece.count(b"<")
+                    if tags > MAX_TAGS:
+                        raise ToolError(f"it has more than {MAX_TAGS} tags; that many are not read")

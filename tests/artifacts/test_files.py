@@ -179,3 +179,13 @@ def test_bytes_come_as_base64_in_pages() -> None:
     assert (first["bytes"], first["next"]) == (1_024, 1_000)
     assert "next" not in use(content, "get_full", "binary", start=1_000)
     assert "width" not in use(b"\x89PNG\r\n\x1a\n", "get_metadata", "image")
+
+
+def test_a_document_of_very_many_parts_is_not_made_a_tree() -> None:
+    bomb = BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", b"<w:p/>" * 1_000_001)
+    outcome = look(Source(bomb.getvalue(), kind="docx"), "get_outline", {})
+    assert len(bomb.getvalue()) < 20_000
+    assert outcome.error is not None
+    assert "more than 1000000 tags" in outcome.error.message
