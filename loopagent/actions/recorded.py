@@ -144,7 +144,7 @@ def _body(made: Request) -> dict[str, Any]:
     text = made.content.decode("utf-8", "replace")
     try:
         return {"json": json.loads(text)}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"text": text}
 
 

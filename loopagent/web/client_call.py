@@ -104,7 +104,7 @@ def _typed(kind: str, value: Any) -> Any:
         return value
     try:
         found = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
     return found if isinstance(found, int | float) else value
 
@@ -128,7 +128,7 @@ def answer_of(form: Json | None, sent: Fields) -> ToolAnswer:
         raise RequestError("bad_form", "Choose one of the buttons.", status=400)
     try:
         return ToolAnswer(result=json.loads(one(sent, "result")), client="")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RequestError("bad_json", f"The result is not JSON: {error}.") from error
 
 

@@ -191,7 +191,7 @@ def _typed(form: Json, sent: Fields) -> tuple[dict[str, Any], dict[str, str]]:
 def _parsed(text: str, name: str) -> tuple[Any, dict[str, str]]:
     try:
         return json.loads(text), {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         where = "" if name == WHOLE else name
         return None, {where: f"This is no JSON: {error}."}
 

@@ -235,7 +235,7 @@ def tidy(text: str) -> str:
     """A text that is JSON, indented; any other as it is."""
     try:
         return pretty(json.loads(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

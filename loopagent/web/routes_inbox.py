@@ -191,7 +191,7 @@ def _edited(row: RequestRow, sent: Fields) -> Any:
         return text
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         message = f"The parameters are not JSON: {error}."
         raise RequestError("bad_json", message, status=422) from error
 
@@ -201,7 +201,7 @@ def _amount(row: RequestRow, text: str) -> dict[str, Any] | None:
     (proposed,) = row.body["subject"]["params"].items()
     try:
         amount = json.loads(text or str(proposed[1]))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         message = f"How much is allowed must be a number, not {text!r}."
         raise RequestError("bad_json", message, status=422) from error
     return None if amount == proposed[1] else {proposed[0]: amount}

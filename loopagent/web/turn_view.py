@@ -115,7 +115,7 @@ def _state_parts(text: str) -> Iterator[tuple[str, int]]:
     """What the last message tells of, and how much of it each is."""
     try:
         told = json.loads(text.removeprefix(STATE))
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     for key, value in told.items():
         yield str(key), estimate_tokens(json.dumps(value, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""Numbers in forms and addresses that are none, or are absurd: said so or left out, never a crash."""
+"""Numbers and JSON in forms and addresses that are none, or are absurd: said so or left out, never a crash."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 
 from loopagent import Agent, App
 from loopagent.http import create_api
+from loopagent.web.render import tidy
 from tests.runtime.hooked import Listening, mail
 
 
@@ -41,4 +42,10 @@ async def test_odd_numbers_break_nothing() -> None:
                 put_off = await client.post(f"/requests/{row.id}/desk", data=desk)
                 assert put_off.status_code in {303, 422}
                 assert (await client.get("/", params={"from": odd})).status_code == 200
+            deep = {"decision": "approve", "use_edited": "yes", "edited": "[" * 200_000}
+            assert (await client.post(f"/requests/{row.id}", data=deep)).status_code == 422
             assert (await app.inbox.row(row.id)).resolution is None
+
+
+def test_json_that_is_nested_too_deeply_is_shown_as_it_is() -> None:
+    assert tidy("[" * 100_000) == "[" * 100_000

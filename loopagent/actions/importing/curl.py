@@ -225,7 +225,7 @@ class _Maker:
     def _json_body(self, text: str, kind: str) -> dict[str, Any]:
         try:
             value = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"the body is no JSON: {error}") from None
         if not kind:
             self._notes.append("the body looks like JSON and is sent as such")
