@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Request
 
 from loopagent.access import Caller
+from loopagent.errors import RequestError
 from loopagent.http.access import Who
 from loopagent.http.models import Decision, RequestDetail, RequestPage, RunDetail, listed
 from loopagent.http.problems import responses
@@ -70,19 +71,28 @@ async def answer_request(
     *,
     key: Key = None,
 ) -> RunDetail:
-    """Decide or answer; the first answer wins, a later one gets 409 with what was decided."""
+    """Decide or answer; the first answer wins, a later one gets 409 with what was decided.
+
+    An answer to what has changed since is 409 `stale`, with the request as it is now under `current`.
+    """
     del key  # honoured before the route, for every POST
-    view = await app.answer(
-        request_id,
-        decision=body.decision,
-        values=body.values,
-        edited=body.edited,
-        feedback=body.feedback,
-        revision=body.revision,
-        content_hash=body.content_hash,
-        remember=body.remember or "",
-        by=who.by,
-        who=who,
-        unless_held=access_of(request).settings.exclusive_claims,
-    )
+    try:
+        view = await app.answer(
+            request_id,
+            decision=body.decision,
+            values=body.values,
+            edited=body.edited,
+            feedback=body.feedback,
+            revision=body.revision,
+            content_hash=body.content_hash,
+            remember=body.remember or "",
+            by=who.by,
+            who=who,
+            unless_held=access_of(request).settings.exclusive_claims,
+        )
+    except RequestError as error:
+        if error.code == "stale":
+            now = await show_request(app, who, request_id)
+            error.kept = now.model_dump(mode="json", by_alias=True)
+        raise
     return run_detail(view)

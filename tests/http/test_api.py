@@ -159,6 +159,7 @@ def test_an_approval_by_its_exact_content_and_only_once(client: httpx2.Client) -
     url = f"/requests/{ask['requestId']}/answer"
     stale = client.post(url, json={"decision": "approve", "revision": 7})
     assert (stale.status_code, stale.json()["code"]) == (409, "stale")
+    assert stale.json()["current"] == request
     wrong = client.post(url, json={"decision": "approve", "edited": {"to": 5}})
     assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_answer")
     assert client.get("/requests").json()["requests"]
