@@ -59,10 +59,26 @@ def field_docs(cls: type[BaseModel]) -> dict[str, str]:
 def _docs_of_module(module: ModuleType | None) -> dict[str, dict[str, str]]:
     """Docstrings below the attributes of each top-level class of a module, by class and attribute."""
     try:
-        tree = ast.parse(inspect.getsource(module) if module else "")
+        tree = parsed(inspect.getsource(module) if module else "")
     except (OSError, TypeError, SyntaxError):  # typed in, built in, or without its source
         return {}
     return {one.name: _docs_of_class(one) for one in tree.body if isinstance(one, ast.ClassDef)}
+
+
+def parsed(source: str) -> ast.Module:
+    """The syntax tree of a source.
+
+    Garbage that is collected meanwhile may be reported with its source, which is parsed for that. Some versions of
+    Python 3.11 take that for a parse that went wrong; the second try is alone.
+    See https://github.com/python/cpython/issues/106905.
+
+    Raises:
+        SyntaxError: It is none.
+    """
+    try:
+        return ast.parse(source)
+    except SystemError:
+        return ast.parse(source)
 
 
 def _docs_of_class(tree: ast.ClassDef) -> dict[str, str]:

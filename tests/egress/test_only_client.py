@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from loopagent.core.described import parsed
+
 
 PACKAGE = Path(__file__).resolve().parents[2] / "loopagent"
 DIALLERS = {
@@ -89,7 +91,7 @@ def used(node: ast.AST) -> str:
 
 
 def other_clients(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         for name in imported(node):
             if name in PLAIN or any(name == one or name.startswith(f"{one}.") for one in MODULES):
                 yield name

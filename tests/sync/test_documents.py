@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
 import pytest
+
+from loopagent.core.described import parsed
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +44,7 @@ def test_links_lead_somewhere(document: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_python_in_documents_is_python(document: Path) -> None:
     for block in CODE.findall(document.read_text(encoding="utf-8")):
-        ast.parse(block)
+        parsed(block)
 
 
 def test_records_are_numbered_without_gaps() -> None:

@@ -15,6 +15,7 @@ from typing import get_args
 
 from pydantic.fields import FieldInfo
 
+from loopagent.core.described import parsed
 from loopagent.core.spec import Spec
 from loopagent.models import SETTINGS
 from loopagent.project.environment import variables
@@ -32,7 +33,7 @@ def meanings(model: type[Spec]) -> dict[str, str]:
     """The first sentence under each field, those of the classes above included."""
     found: dict[str, str] = {}
     for each in reversed([one for one in model.__mro__ if issubclass(one, Spec)]):
-        body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0]
+        body = parsed(textwrap.dedent(inspect.getsource(each))).body[0]
         assert isinstance(body, ast.ClassDef)
         for one, text in zip(body.body, body.body[1:], strict=False):
             if isinstance(one, ast.AnnAssign) and isinstance(text, ast.Expr):

@@ -12,6 +12,8 @@ from statistics import fmean
 
 import pytest
 
+from loopagent.core.described import parsed
+
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "loopagent"
@@ -100,7 +102,7 @@ def name_of(path: Path) -> str:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return parsed(path.read_text(encoding="utf-8"))
 
 
 def functions(path: Path) -> Iterator[Function]:
