@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from threading import Thread
 from typing import TypeVar
 
@@ -27,13 +28,17 @@ async def typed(ask: Callable[[], T]) -> T:
         if not answer.done():
             give()
 
+    def send(give: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the command has ended, and its event loop with it
+            loop.call_soon_threadsafe(tell, give)
+
     def work() -> None:
         try:
             given = ask()
         except Exception as error:  # noqa: BLE001 - it is raised where the answer is waited for
-            loop.call_soon_threadsafe(tell, lambda error=error: answer.set_exception(error))
+            send(lambda error=error: answer.set_exception(error))
         else:
-            loop.call_soon_threadsafe(tell, lambda: answer.set_result(given))
+            send(lambda: answer.set_result(given))
 
     Thread(target=work, name="terminal", daemon=True).start()
     return await answer

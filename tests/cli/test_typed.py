@@ -57,3 +57,18 @@ async def test_what_goes_wrong_in_the_work_is_raised() -> None:
 
     with pytest.raises(ValueError, match="no"):
         await unless(asyncio.Event(), work())
+
+
+def test_an_answer_that_comes_after_the_end_is_nobody_s() -> None:
+    gate = threading.Event()
+
+    async def ends_at_once() -> None:
+        waiting = asyncio.ensure_future(typed(lambda: gate.wait(60)))
+        await asyncio.sleep(0)
+        waiting.cancel()
+
+    asyncio.run(ends_at_once())
+    (thread,) = (one for one in threading.enumerate() if one.name == "terminal")
+    gate.set()
+    thread.join(60)
+    assert not thread.is_alive()
