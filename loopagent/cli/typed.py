@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from threading import Thread
 from typing import TypeVar
 
@@ -36,9 +37,9 @@ async def typed(ask: Callable[[], T]) -> T:
         try:
             given = ask()
         except Exception as error:  # noqa: BLE001 - it is raised where the answer is waited for
-            send(lambda error=error: answer.set_exception(error))
+            send(partial(answer.set_exception, error))
         else:
-            send(lambda: answer.set_result(given))
+            send(partial(answer.set_result, given))
 
     Thread(target=work, name="terminal", daemon=True).start()
     return await answer
