@@ -50,6 +50,8 @@ def listed(state: RunState, up_to: int) -> str:
 def _calls(state: RunState, done: Done) -> Iterator[str]:
     """Calls of actions that do more than read, and happened, or may have."""
     happened = [one for one in done.calls if _happened(one) and _changes(state, one.action)]
+    if not happened:
+        return
     counts = Counter(one.action for one in happened)
     for one in happened:
         if counts[one.action] <= MAX_EACH:

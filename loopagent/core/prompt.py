@@ -215,6 +215,16 @@ def _agent(sub: SubAgentSpec) -> dict[str, str]:
     return {"name": spec.name, "parameters": parameters, "description": description}
 
 
+def _children(state: RunState) -> dict[str, dict[str, str]]:
+    """The sub-agents that asked something and wait, and those that were stopped and could go on."""
+    parts: dict[str, dict[str, str]] = {}
+    for word, stopped in (("asked", False), ("stopped", True)):
+        keys = [key for key, one in state.asked.items() if bool(one.stopped) is stopped]
+        if keys:
+            parts[word] = {key: state.asked[key].agent for key in sorted(keys, key=order_of)}
+    return parts
+
+
 def volatile_message(state: RunState) -> str:
     """The message that goes last: the payload and notes as they are now, and what is left of the limits."""
     parts: dict[str, Any] = {}
@@ -228,9 +238,7 @@ def volatile_message(state: RunState) -> str:
     payload = seen_json(state)
     if state.artifacts or is_long(state, payload):
         parts |= artifact_list(state, payload)
-    for word, stopped in (("asked", False), ("stopped", True)):
-        keys = [key for key, one in state.asked.items() if bool(one.stopped) is stopped]
-        runs = {key: state.asked[key].agent for key in sorted(keys, key=order_of)}
-        parts |= {word: runs} if runs else {}
+    if state.asked:
+        parts |= _children(state)
     parts["left"] = limits.left(state)
     return f"State: {{{shown_members(state, payload)},{compact_json(parts)[1:]}"

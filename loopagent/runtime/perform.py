@@ -49,6 +49,7 @@ from loopagent.runtime.streaming import masked
 
 
 if TYPE_CHECKING:
+    from loopagent.action import Action
     from loopagent.core.agent_spec import Limits
     from loopagent.ports import Store
     from loopagent.runtime.bus import Bus
@@ -128,21 +129,26 @@ class Performer:
         return await self.models.next_step(live, effect, report)
 
     async def _run_action(self, live: Live, effect: RunAction, report: Report) -> Outcome:
+        action = await self.at_hand.action(live.state, effect.action)
         early = None if live.early is None else await live.early.taken(effect)
-        outcome = await self._invoke(live, effect, report) if early is None else early
+        outcome = await self._call(live, effect, action, report) if early is None else early
         if outcome.error is not None and outcome.error.code == ASKS:
             return outcome  # it has not ended
         if live.state.spec.hooks:
             outcome = await self.hooking.after_action(live.state, effect, outcome)
         if effect.whole:
             return outcome
-        action = await self.at_hand.action(live.state, effect.action)
         return await kept_as_said(self._store, live.state, effect, outcome, action)
 
     async def _invoke(self, live: Live, effect: RunAction, report: Report = _untold) -> Outcome:
         """Call an action; its result is as it gave it."""
+        action = await self.at_hand.action(live.state, effect.action)
+        return await self._call(live, effect, action, report)
+
+    async def _call(
+        self, live: Live, effect: RunAction, action: Action[..., Any] | None, report: Report
+    ) -> Outcome:
         state = live.state
-        action = await self.at_hand.action(state, effect.action)
         if action is None:
             return Outcome.failed(
                 "unknown_action", f"Action {effect.action!r} is not available any more.", fatal=True
