@@ -23,9 +23,12 @@ class Spec(Described, BaseModel):
 
     def digest(self) -> str:
         """SHA-256 over all of it, defaults too; two equal definitions have the same one."""
-        return hashlib.sha256(self.model_dump_json(by_alias=True).encode()).hexdigest()
+        return self._hash(defaults=True)
 
     def said_hash(self) -> str:
         """SHA-256 over what it says beyond the defaults: the same in later versions, which know more settings."""
-        text = self.model_dump_json(by_alias=True, exclude_defaults=True)
+        return self._hash(defaults=False)
+
+    def _hash(self, *, defaults: bool) -> str:
+        text = self.model_dump_json(by_alias=True, exclude_defaults=not defaults)
         return hashlib.sha256(text.encode()).hexdigest()
