@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -93,10 +94,9 @@ class Guard:
             scope[CALLER] = caller or NOBODY
             if not is_open(method, path):
                 await self._check(caller, scope)
-        length = headers.get("content-length", "0")
-        if (whole(length) or 0) > self._most(
-            scope
-        ):  # an absurd one is not believed: what comes is counted
+        # An absurd length is not believed: what comes is counted.
+        length = whole(headers.get("content-length", "0")) or 0
+        if length > self._most(scope):
             raise self._too_large(scope)
 
     async def _check(self, caller: Caller | None, scope: Scope) -> None:
@@ -188,27 +188,28 @@ class Idempotency:
         whose = [one for one in (who.key_id, tenant, session and fingerprint(session)) if one]
         name = "\n".join([scope["path"], key, *whose])
         lock = self._locks.setdefault(name, asyncio.Lock())
-        if scope["path"] == STREAM:
-            await self._stream(name, lock, scope, receive, send)
-            return
-        async with lock:
-            await self._once(name, scope, receive, send)
-
-    async def _once(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         body = await _read(receive)
         if body is None:  # whoever sent half of it is gone: half of a request is none
             return
-        fingerprint = _fingerprint(scope, body)
-        kept = await self._host.store.recall(name)
+        asked = _Asked(name, _fingerprint(scope, body))
+        again = replaying(body, receive)
+        if scope["path"] == STREAM:
+            await self._stream(asked, lock, scope, again, send)
+            return
+        async with lock:
+            await self._once(asked, scope, again, send)
+
+    async def _once(self, asked: _Asked, scope: Scope, receive: Receive, send: Send) -> None:
+        kept = await self._host.store.recall(asked.name)
         if kept is not None:
-            await self._replay(kept, fingerprint, scope, receive, send)
+            await self._replay(kept, asked.fingerprint, scope, receive, send)
             return
         capture = _Capture(send)
-        await self._app(scope, replaying(body, receive), capture)
+        await self._app(scope, receive, capture)
         if 0 < capture.status < SERVER_ERROR:
             text = capture.body.decode("utf-8", "replace")
-            answer = RememberedAnswer(fingerprint, capture.status, text, capture.headers)
-            await self._host.store.remember(name, answer, at=self._host.now())
+            answer = RememberedAnswer(asked.fingerprint, capture.status, text, capture.headers)
+            await self._host.store.remember(asked.name, answer, at=self._host.now())
 
     async def _replay(
         self, kept: RememberedAnswer, fingerprint: str, scope: Scope, receive: Receive, send: Send
@@ -222,32 +223,35 @@ class Idempotency:
         await send({"type": "http.response.body", "body": kept.body.encode()})
 
     async def _stream(
-        self, name: str, lock: asyncio.Lock, scope: Scope, receive: Receive, send: Send
+        self, asked: _Asked, lock: asyncio.Lock, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Pass the beginning of a stream on once, and tell its route of the run when it is asked again.
 
         Who asks again need not wait for the first stream to end, only for its run to be there.
         """
-        body = await _read(receive)
-        if body is None:
-            return
-        fingerprint = _fingerprint(scope, body)
 
         async def begun(run: str) -> None:
-            answer = RememberedAnswer(fingerprint, 200, run, {})
-            await self._host.store.remember(name, answer, at=self._host.now())
+            answer = RememberedAnswer(asked.fingerprint, 200, run, {})
+            await self._host.store.remember(asked.name, answer, at=self._host.now())
 
         opening = _Opening(send, lock, begun)
         await lock.acquire()
         try:
-            kept = await self._host.store.recall(name)
-            if kept is not None and kept.fingerprint != fingerprint:
+            kept = await self._host.store.recall(asked.name)
+            if kept is not None and kept.fingerprint != asked.fingerprint:
                 await _reused(scope, receive, opening)
                 return
             again = {} if kept is None else {BEGUN: kept.body}
-            await self._app({**scope, **again}, replaying(body, receive), opening)
+            await self._app({**scope, **again}, receive, opening)
         finally:
             opening.release()
+
+
+class _Asked(NamedTuple):
+    """What is remembered of a request: under which name, and what it was."""
+
+    name: str
+    fingerprint: str
 
 
 class _Opening:
