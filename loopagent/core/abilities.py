@@ -5,7 +5,7 @@ Everything that names an action asks here, so that an activated skill counts eve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.names import Match, fold_name, resolve_name
 from loopagent.core.per_object import PerObject
@@ -149,6 +149,13 @@ def supplied_by(run: RunState, name: str) -> str | None:
         ),
         None,
     )
+
+
+def name_skill(run: RunState, action: str, event: dict[str, Any]) -> None:
+    """Say in the data of a call's event which skill brought its action, if one did."""
+    skill = supplied_by(run, action)
+    if skill is not None:
+        event["skill"] = skill
 
 
 def brings(run: RunState, skill: SkillSpec) -> tuple[str, ...]:

@@ -31,8 +31,10 @@ from loopagent.core import (
 )
 from loopagent.core.approval_state import Remembered
 from loopagent.core.artifact_handles import handle_of
+from loopagent.core.call_ends import action_settled
 from loopagent.core.conversation import QUEUED
 from loopagent.core.effects import (
+    WORK,
     AskHuman,
     AwaitConversation,
     CallClientTool,
@@ -69,7 +71,6 @@ from loopagent.core.events import (
 from loopagent.core.facts import DecidedBy, ModelRetry, RunCreated, RunMessageQueued, RunStarted
 from loopagent.core.facts_context import ContextExpanded
 from loopagent.core.facts_streaming import ActionDiscarded
-from loopagent.core.gate import action_settled
 from loopagent.core.loop_state import publish_resumed, publish_state
 from loopagent.core.outcome import Outcome
 from loopagent.core.people import answer_text, resolved
@@ -95,12 +96,11 @@ def advance(before: RunState, *events: Event) -> Transition:
     tx = Tx(before)
     state = tx.state
     for event in events:
-        if state.ended and not family.counts_after_end(event):
-            continue
-        ABSORB[type(event)](tx, event)
+        if state.status == "running" or family.counts_after_end(event):
+            ABSORB[type(event)](tx, event)
     if not tx.touched:
         return Transition(before, changed=False)
-    if not state.ended:
+    if state.status == "running":
         if state.shown_asks:
             publish_resumed(tx)
         if state.paused is None:
@@ -171,13 +171,15 @@ def _let_in(tx: Tx, effect: AwaitConversation, outcome: Outcome) -> None:
 
 
 def _settled(tx: Tx, event: Settled) -> None:
-    effect = tx.state.pending.get(event.effect_id)
+    state = tx.state
+    effect = state.pending.get(event.effect_id)
     if effect is None:
         return
-    tx.clock(event.at)
-    tx.drop(effect.id)
-    if not (tx.state.inline and inline.settled(tx, effect, event.outcome)):
-        SETTLE[type(effect)](tx, effect, event.outcome)
+    kind = type(effect)
+    tx.clock(event.at, worked=kind in WORK)
+    del state.pending[effect.id]
+    if not (state.inline and inline.settled(tx, effect, event.outcome)):
+        SETTLE[kind](tx, effect, event.outcome)
 
 
 def _reported(tx: Tx, event: Reported) -> None:

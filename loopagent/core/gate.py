@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from loopagent.core import (
     approvals,
     breaker,
     call_questions,
     client_calls,
-    ending,
     hooks,
     limits,
     plans,
     policy,
     sub_agents,
 )
-from loopagent.core.abilities import supplied_by, usable_action
+from loopagent.core.abilities import name_skill, supplied_by, usable_action
 from loopagent.core.effects import (
     AskHuman,
     CallClientTool,
@@ -27,25 +26,19 @@ from loopagent.core.effects import (
     StartRun,
     key_of,
 )
-from loopagent.core.facts import ActionCompleted, ActionRejected, ActionStarted
-from loopagent.core.facts_context import ModelCalled
-from loopagent.core.outcome import INTERRUPTED, NOT_MADE, Outcome
+from loopagent.core.facts import ActionRejected, ActionStarted
+from loopagent.core.json_values import copied
+from loopagent.core.outcome import Outcome
 from loopagent.core.people import ask
-from loopagent.core.spending import NOTHING
 from loopagent.core.steps import open_step
-from loopagent.core.told import event_json
 
-
-NOT_THE_ACTIONS_FAULT = NOT_MADE | {INTERRUPTED}
-"""Codes of failures that say nothing about the action; the circuit breaker does not count them."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from loopagent.core.action_spec import CallSpec
+    from loopagent.core.action_spec import ActionSpec, CallSpec
     from loopagent.core.facts import DecidedBy
     from loopagent.core.state import RunState
-    from loopagent.core.steps import MadeCall
     from loopagent.core.tx import Tx
 
 
@@ -64,9 +57,12 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
         True when a result became known without an effect (a refused call): the step must be looked at again.
     """
     changed = False
+    state = tx.state
     calls: list[Call] = []
     for one in wanted:
-        if call_questions.go_on(tx, one) or _known(tx, one):
+        if one.id in state.pending or (state.asking and _asked(tx, one)):
+            continue
+        if state.step is not None and key_of(one.id) in state.step.results:
             continue
         if isinstance(one, CALLS):
             calls.append(one)
@@ -75,15 +71,17 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
     if not calls:
         return changed
     refused = False
-    if tx.state.spec.hooks:
+    if state.spec.hooks:
         calls, refused = _past_hooks(tx, calls)
-    ready = [one for one in calls if not _ask_or_refuse(tx, one)]
+    ready: list[tuple[Call, CallSpec | None]] = []
+    for call in calls:
+        spec = _spec_of(state, call)
+        if not _ask_or_refuse(tx, call, spec):
+            ready.append((call, spec))
     changed |= refused or len(ready) < len(calls)
-    if tx.state.pending and _waits(tx):
+    if state.pending and _waits(tx):
         return changed
-    for call in ready:
-        changed |= _start(tx, call)
-    return changed
+    return _start(tx, ready) or changed
 
 
 def _waits(tx: Tx) -> bool:
@@ -108,12 +106,9 @@ def _past_hooks(tx: Tx, calls: list[Call]) -> tuple[list[Call], bool]:
     return ([] if _waits(tx) else passed), refused
 
 
-def _known(tx: Tx, effect: Effect) -> bool:
-    step = tx.state.step
-    key = key_of(effect.id)
-    state = tx.state
-    asked = effect.id in state.pending or effect.id in state.asking
-    return asked or (step is not None and key in step.results)
+def _asked(tx: Tx, effect: Effect) -> bool:
+    """Whether a call has asked something; with the last answer it is made again."""
+    return call_questions.go_on(tx, effect) or effect.id in tx.state.asking
 
 
 def _issue_other(tx: Tx, effect: Effect) -> bool:
@@ -157,10 +152,8 @@ def _decided_at(call: Call) -> str:
     return batch or key_of(call.id)
 
 
-def _ask_or_refuse(tx: Tx, call: Call) -> bool:
+def _ask_or_refuse(tx: Tx, call: Call, known: CallSpec | None) -> bool:
     """Put the request for a call that needs one; True when the call was refused instead."""
-    spec = tx.state.spec
-    known = _spec_of(tx.state, call)
     if known is not None and _at_once(tx, known):
         return False
     held = policy.allowed(tx.state, known.effects, name=known.name) if known else None
@@ -170,7 +163,7 @@ def _ask_or_refuse(tx: Tx, call: Call) -> bool:
     decision = _decision(tx, call)
     if decision is not None:
         return decision["decision"] == "reject" and _refused_by_person(tx, call, decision)
-    if known is None or spec.approval_of(known) != "ask":
+    if known is None or tx.state.spec.approval_of(known) != "ask":
         return False
     return _ask(tx, call, known, key)
 
@@ -219,65 +212,64 @@ def _refused_by_person(tx: Tx, call: Call, decision: dict[str, Any]) -> bool:
     return _reject(tx, call, "rejected", text, "human")
 
 
-def _start(tx: Tx, call: Call) -> bool:
-    """Hand a call over, or refuse it; True when it was refused."""
+def _start(tx: Tx, ready: list[tuple[Call, CallSpec | None]]) -> bool:
+    """Hand calls over that nothing holds, or refuse them; True when one was refused."""
     state = tx.state
-    if state.ended:
+    if not ready or state.ended:
         return False
     reached = limits.reached(state)
     if reached is not None:
         limits.stop(tx, reached)
         return False
-    return _run(tx, call) if isinstance(call, RunAction) else _put(tx, call)
+    refused = False
+    for wanted, spec in ready:
+        call = wanted
+        if state.step is not None and (state.step.decisions or state.step.hooked):
+            call = _as_decided(tx, wanted)
+        if isinstance(call, RunAction):
+            refused |= _run(tx, call, cast("ActionSpec | None", spec))
+        else:
+            client_calls.hand_over(tx, _in_time(state, call))
+    return refused
 
 
-def _put(tx: Tx, call: CallClientTool) -> bool:
-    """Put a call to the client."""
-    hooks.used(tx, call)
-    call = _as_approved(tx, call)
-    allowed_ms = limits.timeout_ms(tx.state, call.timeout_ms)
-    client_calls.hand_over(tx, replace(call, timeout_ms=allowed_ms or call.timeout_ms))
-    return False
-
-
-def _run(tx: Tx, call: RunAction) -> bool:
+def _run(tx: Tx, call: RunAction, spec: ActionSpec | None) -> bool:
     """Hand a call to its action, or refuse it."""
-    state = tx.state
-    spec = usable_action(state, call.action)
+    state, name = tx.state, call.action
     if spec is None:
-        return _reject(tx, call, "unknown_action", f"There is no action {call.action!r}.", "engine")
-    maximum = spec.max_calls
-    if maximum is not None and state.calls.get(call.action, 0) >= maximum:
-        return _reject(
-            tx, call, "max_calls", f"This action may be called {maximum} times in a run.", "policy"
-        )
+        return _reject(tx, call, "unknown_action", f"There is no action {name!r}.", "engine")
+    before = state.calls.get(name, 0)
+    if spec.max_calls is not None and before >= spec.max_calls:
+        text = f"This action may be called {spec.max_calls} times in a run."
+        return _reject(tx, call, "max_calls", text, "policy")
     if spec.asking is not None:
         approvals.waived(tx, call, spec)
-    call = _as_approved(tx, call)
-    hooks.used(tx, call)
     if state.breaker.actions:
         bounds = state.spec.limits.breaker
-        blocked = breaker.blocked(state.breaker, call.action, call.params, bounds)
+        blocked = breaker.blocked(state.breaker, name, call.params, bounds)
         if blocked is not None:
             return _reject(tx, call, "blocked", blocked, "engine")
-    state.calls = {**state.calls, call.action: state.calls.get(call.action, 0) + 1}
-    left_ms = limits.timeout_ms(state, call.timeout_ms) or call.timeout_ms
-    tx.issue(call if left_ms == call.timeout_ms else replace(call, timeout_ms=left_ms))
-    started = {
-        "callId": call.id,
-        "action": call.action,
-        "params": call.params,
-        "skill": supplied_by(state, call.action),
-    }
-    tx.tell(ActionStarted, event_json(started), "model", key=key_of(call.id))
+    state.calls = {**state.calls, name: before + 1}
+    tx.issue(_in_time(state, call))
+    started = {"callId": call.id, "action": name, "params": copied(call.params)}
+    if state.skills:
+        name_skill(state, name, started)
+    tx.tell(ActionStarted, started, "model", key=key_of(call.id))
     return False
 
 
 C = TypeVar("C", RunAction, CallClientTool)
 
 
-def _as_approved(tx: Tx, call: C) -> C:
-    """The call with the parameters that a person approved, where they edited them."""
+def _in_time(run: RunState, call: C) -> C:
+    """The call, with no more time than the limits of the run leave."""
+    left_ms = limits.timeout_ms(run, call.timeout_ms) or call.timeout_ms
+    return call if left_ms == call.timeout_ms else replace(call, timeout_ms=left_ms)
+
+
+def _as_decided(tx: Tx, call: Call) -> Call:
+    """The call with the parameters that a person approved, where they edited them; what hooks said is used up."""
+    hooks.used(tx, call)
     decision = _decision(tx, call)
     if decision is None or decision.get("edited") is None:
         return call
@@ -301,94 +293,3 @@ def _reject(tx: Tx, call: Call, code: str, reason: str, by: DecidedBy) -> bool:
     tx.fact(fact, by, key=key)
     tx.result(key, outcome)
     return True
-
-
-def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
-    """Record how a call ended: its result and the counts."""
-    state = tx.state
-    key = key_of(call.id)
-    call_questions.closed(tx, call)
-    error = outcome.error
-    if (
-        error is not None
-        and error.code == INTERRUPTED
-        and call.on_unknown == "ask"
-        and state.spec.interactive
-    ):
-        ask(tx, approvals.in_doubt(call, usable_action(state, call.action)), f"{key}.ask")
-        return
-    settled = call_questions.put(tx, call, outcome)
-    if settled is None:
-        return
-    outcome, stop = hooks.around(tx, call, settled)
-    error = outcome.error
-    completed = {
-        "callId": call.id,
-        "action": call.action,
-        "ok": outcome.ok,
-        "result": _told(call, outcome, state.spec.limits.max_result_chars),
-        "error": error.public() if error else None,
-        "durationMs": float(outcome.duration_ms),
-        "attempts": outcome.attempts,
-        "skill": supplied_by(state, call.action),
-        "startedEarlyMs": outcome.early_ms or None,
-    }
-    if outcome.model_calls:
-        count_model_calls(tx, outcome, key)
-    tx.tell(ActionCompleted, event_json(completed), key=key)
-    tx.result(key, outcome)
-    if outcome.ok:
-        state.succeeded = {**state.succeeded, call.action: state.succeeded.get(call.action, 0) + 1}
-    if stop is not None:
-        ending.fail(tx, hooks.STOPPED, stop, by="policy")
-
-
-def count_model_calls(tx: Tx, outcome: Outcome, key: str) -> None:
-    """Count what the models cost that an action asked, and let it be seen."""
-    for call in outcome.model_calls:
-        spent = NOTHING.plus(call["usage"]) if call.get("usage") else NOTHING
-        tx.state.usage = tx.state.usage.together(spent)
-        asked = ModelCalled(
-            purpose="action",
-            model=str(call.get("model") or tx.state.model),
-            usage={name: amount for name, amount in spent.public().items() if amount},
-            error=call.get("error"),
-        )
-        tx.fact(asked, "engine", key=key)
-
-
-def _told(call: RunAction, outcome: Outcome, max_chars: int) -> Any:
-    """What the public is told of a result: one that only the engine works on is cut to its beginning."""
-    if not call.whole or outcome.value is None:
-        return outcome.value
-    text = outcome.text()
-    short = len(text) <= max_chars
-    return outcome.value if short else {"chars": len(text), "head": text[: max_chars // 4]}
-
-
-def learn(tx: Tx, calls: tuple[MadeCall, ...]) -> None:
-    """Tell the circuit breaker how the calls of a step ended, and the model what that means.
-
-    They are told in the order they were asked for, so that the order they ended in makes no difference.
-    """
-    state = tx.state
-    if not state.breaker.actions and all(one.outcome.ok for one in calls):
-        return  # nothing failed, and nothing has to be forgiven
-    made = [
-        one
-        for one in calls
-        if one.outcome.error is None or one.outcome.error.code not in NOT_THE_ACTIONS_FAULT
-    ]
-    for one in made:
-        fatal = bool(one.outcome.error and one.outcome.error.fatal)
-        state.breaker = breaker.record(
-            state.breaker, one.action, one.params, ok=one.outcome.ok, fatal=fatal
-        )
-    bounds = state.spec.limits.breaker
-    texts = [
-        breaker.guidance(state.breaker, one.action, one.params, bounds)
-        for one in made
-        if not one.outcome.ok
-    ]
-    for text in dict.fromkeys(one for one in texts if one):
-        tx.notice(text)

@@ -106,8 +106,13 @@ def ask_public(state: RunState, ask: AskHuman | CallClientTool) -> Ask:
 def publish_state(tx: Tx) -> None:
     """Tell of a changed loop state, and of the start and end of waiting."""
     state = tx.state
-    still = state.ended or state.paused is not None or state.waiting
-    if not still and state.shown == "running" and not state.shown_asks:
+    if (
+        state.shown == "running"
+        and not state.shown_asks
+        and state.status == "running"
+        and state.paused is None
+        and not state.waiting
+    ):
         return
     now = own_state(state)
     waits = state.waiting and state.paused is None

@@ -30,8 +30,11 @@ MAX_CHARS: Final = 160
 def note(tx: Tx, step: str, done: Done) -> None:
     """Keep in mind what a step of a type did to the world; call it once the results were said."""
     state, most = tx.state, tx.state.spec.context.listed_effects
-    lines = [*(_passes(state, done) if step in LOOPS else _calls(state, done))]
-    lines += _others(state, done)
+    if done.calls and step not in LOOPS:
+        lines = _calls(state, done)
+    else:
+        lines = [*_passes(state, done)] if step in LOOPS else []
+        lines += _others(state, done)
     if lines:
         known = (*state.made, *((state.messages, one) for one in lines))
         state.made_before += max(0, len(known) - most)
@@ -47,11 +50,13 @@ def listed(state: RunState, up_to: int) -> str:
     return "\n".join([heading, *lines]) if lines else ""
 
 
-def _calls(state: RunState, done: Done) -> Iterator[str]:
+def _calls(state: RunState, done: Done) -> list[str]:
     """Calls of actions that do more than read, and happened, or may have."""
-    happened = [one for one in done.calls if _happened(one) and _changes(state, one.action)]
-    if not happened:
-        return
+    happened = [one for one in done.calls if _changes(state, one.action) and _happened(one)]
+    return [*_told(happened)] if happened else []
+
+
+def _told(happened: list[MadeCall]) -> Iterator[str]:
     counts = Counter(one.action for one in happened)
     for one in happened:
         if counts[one.action] <= MAX_EACH:

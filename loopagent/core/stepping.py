@@ -19,11 +19,12 @@ from loopagent.core import (
     superseded,
 )
 from loopagent.core.artifact_handles import handle_of
+from loopagent.core.call_ends import learn
 from loopagent.core.changes import commit_payload
 from loopagent.core.effects import CallModel
 from loopagent.core.facts import TurnStarted
 from loopagent.core.facts_guards import GuardMistake
-from loopagent.core.gate import issue, learn
+from loopagent.core.gate import issue
 from loopagent.core.outcome import NOT_FAILURES
 from loopagent.core.problems import in_a_line
 from loopagent.core.results import results_text
@@ -34,7 +35,7 @@ from loopagent.core.steps import Done, open_step
 
 if TYPE_CHECKING:
     from loopagent.core.facts import FactData
-    from loopagent.core.outcome import Outcome
+    from loopagent.core.outcomes import Outcomes
     from loopagent.core.state import MessageKind
     from loopagent.core.tx import Tx
 
@@ -81,30 +82,37 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
     tx.state.step = tx.state.handler = None
     if tx.state.pending:
         _drop_leftovers(tx)
-    _tell(tx, done.facts)
+    if done.facts:
+        _tell(tx, done.facts)
     learn(tx, done.calls)
     if done.payload is not None:
         commit_payload(tx, done.payload)
     if done.results:
         text = results_text(done.results, handle=lambda one: handle_of(tx, one))
-        tx.say("user", "results", text)
-        made.note(tx, step.request["type"], done)
-        superseded.note(tx, done.calls if step.request["type"] == "Actions" else (), text)
+        size, kind = tx.say("user", "results", text), step.request["type"]
+        made.note(tx, kind, done)
+        superseded.note(tx, done.calls if kind == "Actions" else (), size)
+    if done.said or done.skills or done.notices:
+        _pass_on(tx, done)
+    if step.notes:
+        hooks.hand_over(tx, step.notes)
+    if step.claimed:
+        tx.notice(CLAIM_NOT_TAKEN)
+    _count_mistake(tx, step.results, done)
+    if done.ends is None:
+        tx.close_turn("step")
+    else:
+        tx.state.claim = Claim(done.ends, by_step=True)
+
+
+def _pass_on(tx: Tx, done: Done) -> None:
+    """What a step brought beside results."""
     for name, reason in done.skills:
         activate(tx, name, by="model", decided_by="model", reason=reason)
     for kind, text in done.said:
         _say(tx, kind, text)
     for text in done.notices:
         tx.notice(text)
-    if step.notes:
-        hooks.hand_over(tx, step.notes)
-    if step.claimed:
-        tx.notice(CLAIM_NOT_TAKEN)
-    _count_mistake(tx, [one for _, one in step.results.since(0)], done)
-    if done.ends is None:
-        tx.close_turn("step")
-    else:
-        tx.state.claim = Claim(done.ends, by_step=True)
 
 
 def _tell(tx: Tx, facts: tuple[tuple[str, FactData], ...]) -> None:
@@ -128,13 +136,15 @@ def _say(tx: Tx, kind: MessageKind, text: str) -> None:
         tx.say("user", kind, text)
 
 
-def _count_mistake(tx: Tx, outcomes: list[Outcome], done: Done) -> None:
+def _count_mistake(tx: Tx, results: Outcomes, done: Done) -> None:
     """A turn counts as a mistake when something failed and nothing succeeded; any success resets."""
-    if done.progress and any(one.ok for one in outcomes):
-        tx.count(mistakes=0, claims=0)
-        return
-    errors = [one.error for one in outcomes if not one.ok and one.error is not None]
-    wrong = [one.message for one in errors if one.code not in NOT_FAILURES]
+    wrong: list[str] = []
+    for _, one in results.since(0):
+        if one.ok and done.progress:
+            tx.count(mistakes=0, claims=0)
+            return
+        if one.error is not None and one.error.code not in NOT_FAILURES:
+            wrong.append(one.error.message)
     if done.failed or wrong:
         tx.count(mistakes=tx.state.counters.mistakes + 1, trouble=in_a_line("".join(wrong[-1:])))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from loopagent.core.abilities import usable_action
 from loopagent.core.compaction import estimated_tokens, window_tokens
-from loopagent.core.context import STUB_BYTES, Fresh, Latest, size_of
+from loopagent.core.context import STUB_BYTES, Fresh, Latest
 from loopagent.core.facts_context import ContextCompacted
 from loopagent.core.hashing import json_hash
 
@@ -29,15 +29,15 @@ KEY_CHARS = 16
 """How much of a hash tells calls apart."""
 
 
-def note(tx: Tx, calls: Sequence[MadeCall], text: str) -> None:
+def note(tx: Tx, calls: Sequence[MadeCall], size: int) -> None:
     """Take in that results were just said, and mark those before them that they replace.
 
     Args:
         tx: The transition; its last message is that of the results.
         calls: The calls that brought them, all of the step.
-        text: The message.
+        size: Its size in bytes.
     """
-    state, view, size = tx.state, tx.state.view, size_of(text)
+    state, view = tx.state, tx.state.view
     long = size >= state.spec.context.stub_bytes
     if not (long or view.latest or view.outdated):
         return  # too short to give way to anything, and nothing is there that could give way to it

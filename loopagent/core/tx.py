@@ -19,6 +19,7 @@ from loopagent.core.values import changed
 if TYPE_CHECKING:
     from loopagent.core.effects import Effect
     from loopagent.core.outcome import Outcome
+    from loopagent.core.state import StepInProgress
 
 SPILL_RESULTS = 16
 """As many results of an open step as its snapshot carries; more are stored apart, once."""
@@ -28,23 +29,29 @@ class Tx:
     """One transition in the making.
 
     `state` is a shallow copy that may be assigned to; the containers in it are replaced, never changed, so the
-    state that came in stays what it was.
+    state that came in stays what it was. Only `pending` is a copy from the beginning, as every transition changes it.
     """
 
     __slots__ = ("at", "effects", "facts", "messages", "state", "touched")
 
     def __init__(self, state: RunState) -> None:
         self.state = state.fork()
+        self.state.pending = state.pending.copy()
         self.at = state.clock
         self.effects: list[Effect] = []
         self.facts: list[Fact] = []
         self.messages: list[Message] = []
         self.touched = False
 
-    def clock(self, at: float) -> None:
-        """Move time on; only working time counts towards `max_seconds`."""
+    def clock(self, at: float, *, worked: bool = False) -> None:
+        """Move time on; only working time counts towards `max_seconds`.
+
+        Args:
+            at: Seconds since the epoch.
+            worked: Work ended at that time, so the run was not on hold before.
+        """
         state = self.state
-        if at > state.clock > 0.0 and state.paused is None and not state.on_hold:
+        if at > state.clock > 0.0 and state.paused is None and (worked or not state.on_hold):
             state.active_ms += (at - state.clock) * 1000.0
         state.clock = self.at = at
         self.touched = True
@@ -73,8 +80,8 @@ class Tx:
         path = None if key is None else f"turn/{turn}/{key.replace('.', '/')}"
         self.facts.append(Fact(kind.fact, by, data, turn, path))
 
-    def say(self, role: Literal["user", "assistant"], kind: MessageKind, text: str) -> None:
-        """Append a message to the transcript."""
+    def say(self, role: Literal["user", "assistant"], kind: MessageKind, text: str) -> int:
+        """Append a message to the transcript; gives its size in bytes."""
         state = self.state
         state.messages += 1
         self.messages.append(Message(state.messages, role, kind, text, state.turn))
@@ -83,6 +90,7 @@ class Tx:
         if kind in SHRINK and size >= state.spec.context.stub_bytes:
             fresh = with_fresh(state.view.fresh, state.turn, state.messages, size)
             state.view = changed(state.view, fresh=fresh)
+        return size
 
     def carry(self, text: str) -> None:
         """Append what an earlier run had looked up; it becomes a stub sooner than results of this one."""
@@ -100,14 +108,12 @@ class Tx:
 
     def issue(self, effect: Effect) -> None:
         """Ask for an effect; it is pending until it settles."""
-        self.state.pending = {**self.state.pending, effect.id: effect}
+        self.state.pending[effect.id] = effect
         self.effects.append(effect)
 
     def drop(self, effect_id: str) -> None:
         """Take an effect off the pending ones."""
-        pending = self.state.pending.copy()
-        pending.pop(effect_id, None)
-        self.state.pending = pending
+        self.state.pending.pop(effect_id, None)
 
     def take_back(self, effect: Effect) -> None:
         """Stop work on an effect that is or was pending; a child run is told to stop."""
@@ -136,19 +142,16 @@ class Tx:
 
     def done(self) -> Transition:
         """The finished transition."""
+        step = self.state.step
+        spilled = None
+        if step is not None and len(step.results) - step.spilled >= SPILL_RESULTS:
+            spilled = self._spill(step)
         return Transition(
-            self.state,
-            tuple(self.effects),
-            tuple(self.facts),
-            tuple(self.messages),
-            spilled=self._spill(),
+            self.state, tuple(self.effects), tuple(self.facts), tuple(self.messages), True, spilled
         )
 
-    def _spill(self) -> Outcomes | None:
+    def _spill(self, step: StepInProgress) -> Outcomes:
         """Results that the snapshot need not carry any longer."""
-        step = self.state.step
-        if step is None or len(step.results) - step.spilled < SPILL_RESULTS:
-            return None
         part = Outcomes(dict(step.results.since(step.spilled)))
         self.state.step = changed(step, spilled=len(step.results))
         return part

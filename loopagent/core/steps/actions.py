@@ -11,6 +11,7 @@ from pydantic import Field
 from loopagent.core import policy
 from loopagent.core.abilities import callable_actions, find_named, may_have_actions
 from loopagent.core.calls import call_action, too_many
+from loopagent.core.effects import RunAction
 from loopagent.core.flat_params import fits_as_it_is
 from loopagent.core.json_values import copied
 from loopagent.core.params import check_params
@@ -23,7 +24,6 @@ from loopagent.core.steps import Done, MadeCall, NextStep, Wait
 if TYPE_CHECKING:
     from loopagent.core.action_spec import ActionSpec
     from loopagent.core.agent_spec import AgentSpec
-    from loopagent.core.effects import RunAction
     from loopagent.core.outcome import Outcome
     from loopagent.core.state import RunState
 
@@ -134,19 +134,20 @@ class Actions(NextStep):
 
     def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
         """Keep up to `maxConcurrency` calls under way until all have settled."""
-        # Lists, as making a tuple from a generator costs more than all else here when there is one call.
-        missing = [index for index in range(len(self.actions)) if f"action.{index}" not in results]
-        if missing:
-            wanted = missing[: run.spec.limits.max_concurrency]
-            return Wait(tuple([self._call(run, index) for index in wanted]))
-        outcomes = [results[f"action.{index}"] for index in range(len(self.actions))]
-        pairs = list(zip(self.actions, outcomes, strict=True))
-        made = [MadeCall(call.name, call.params, outcome) for call, outcome in pairs]
-        shown = [
-            call_result(index + 1, call.name, outcome)
-            for index, (call, outcome) in enumerate(pairs)
-        ]
-        return Done(calls=tuple(made), results=tuple(shown))
+        most, wanted = run.spec.limits.max_concurrency, list[RunAction]()
+        for index, call in enumerate(self.actions):
+            key = f"action.{index}"
+            if len(wanted) < most and key not in results:
+                wanted.append(call_action(run, call.name, call.params, key))
+        if wanted:
+            return Wait(tuple(wanted))
+        made: list[MadeCall] = []
+        shown: list[dict[str, Any]] = []
+        for index, call in enumerate(self.actions):
+            outcome = results[f"action.{index}"]
+            made.append(MadeCall(call.name, call.params, outcome))
+            shown.append(call_result(index + 1, call.name, outcome))
+        return Done(tuple(made), tuple(shown))
 
     def abandon(self, run: RunState, results: Mapping[str, Outcome]) -> Done:
         """The calls that have ended."""
@@ -159,7 +160,3 @@ class Actions(NextStep):
                 if outcome is not None
             )
         )
-
-    def _call(self, run: RunState, index: int) -> RunAction:
-        call = self.actions[index]
-        return call_action(run, call.name, call.params, f"action.{index}")
