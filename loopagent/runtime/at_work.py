@@ -96,9 +96,8 @@ class AtWork:
         """Look at a run that somebody else moved on, and stop what it does not wait for any more."""
         fresh = await self._read(live.run_id)
         live.state, live.version, live.view = fresh.state, fresh.version, fresh.view
-        for key in live.tasks.keys() - live.state.pending.keys():
-            live.tasks.pop(key).cancel()
-            live.forget(key)
+        for key in {*live.tasks, *live.ready} - live.state.pending.keys():
+            live.stop(key)
 
     async def _read(self, run_id: str) -> Live:
         snapshot = await self._store.load(run_id)

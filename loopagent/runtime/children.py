@@ -138,11 +138,17 @@ class Children:
 
     def committed(self, live: Live) -> None:
         """Look at a run that was just committed: what it spent, and whom it has to tell what."""
-        self._budgets.note(live.state)
-        if live.state.conversation and live.state.ended and not self._engine.closing:
-            self.line.ended(live.state)
+        state = live.state
+        if state.parent_id is not None or state.agent_calls:
+            self._budgets.note(state)  # others were never given work, so nobody shares their budget
+        if self._engine.closing:
+            return
+        if state.conversation and state.ended:
+            self.line.ended(state)
+        if not state.unheard:
+            return
         telling = self._telling.get(live.run_id)
-        if live.state.unheard and (telling is None or telling.done()) and not self._engine.closing:
+        if telling is None or telling.done():
             task = asyncio.create_task(self._tell(live), name=f"{live.run_id}/tell")
             self._telling[live.run_id] = task
             task.add_done_callback(lambda done: self._told_all(live.run_id, done))
@@ -257,8 +263,6 @@ class Budgets:
 
     def note(self, state: RunState) -> None:
         """Take in how a run stands now."""
-        if state.parent_id is None and not state.agent_calls:
-            return  # nobody was ever given work, so nobody shares its budget
         under_way = dict.fromkeys(children_of(state), Spent())
         under_way |= {
             key: one.counted

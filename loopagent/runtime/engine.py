@@ -172,7 +172,7 @@ class Engine:
         taken: list[str] = []
         for run_id in await self._store.unfinished():
             live = self.runs.get(run_id)
-            if live is not None and (live.owned or live.tasks):
+            if live is not None and (live.owned or live.tasks or live.queued):
                 continue
             if await self.resume(run_id):
                 taken.append(run_id)
@@ -182,7 +182,7 @@ class Engine:
         """Work on a run that was left in the middle; False when another process holds it or nothing is to do."""
         known = self.runs.get(run_id)
         if known is not None:
-            if known.tasks or known.state.unheard or known.lock.locked():
+            if known.tasks or known.queued or known.state.unheard or known.lock.locked():
                 return False
             self.runs.drop(known)
         live = await self.runs.load(run_id)
@@ -243,7 +243,7 @@ class Engine:
         calls = [task for live in self.runs for task in live.calls]
         if calls and grace_seconds > 0:
             await asyncio.wait(calls, timeout=grace_seconds)
-        tasks = [task for live in self.runs for task in live.tasks.values()]
+        tasks = [task for live in self.runs for task in live.workers]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -255,51 +255,57 @@ class Engine:
     # ------------------------------------------------------------------ one way in
 
     async def _apply(self, live: Live, decide: Callable[[RunState], Sequence[Event]]) -> None:
-        """Advance and commit, under the run's lock; on a conflict look at the newer state and decide again."""
+        """Have something happen to a run, under its lock; on a conflict look at the newer state and decide again."""
         for attempt in range(MAX_CONFLICTS):
-            events = tuple(decide(live.state))
-            if events and live.state.ancestors:
-                events = (*self._children.news_for(live.state), *events)
-            transition = advance(live.state, *events)
-            if not transition.changed:
-                live.settle(())
-                if attempt:
-                    await self._take_up(live)
-                return
-            commit = Commit(
-                transition.state,
-                live.version,
-                transition.state.clock,
-                events,
-                transition.facts,
-                transition.messages,
-                transition.spilled,
-                self._store.durability == "turn"
-                and repeatable(live.state, events, transition.state),
-                same_payload=transition.state.payload is live.state.payload,
-            )
-            try:
-                stored = await self._hold.take(live, commit)
-            except ConflictError:
-                await self._look_again(live)
+            if not await self._advance(live, decide(live.state)):
                 continue
-            goes_on = live.state.paused is not None and transition.state.paused is None
-            live.state = transition.state
-            live.version += 1
-            live.hear(transition.messages)
-            in_vain = live.settle(transition.facts)
-            if stored is not None:
-                self._hold.tell(live, stored)
-            self._children.committed(live)
-            await self._dispatch(live, transition.effects)
-            if in_vain:
-                await self.record(live, "discarded", {"calls": in_vain})
-            if attempt or goes_on:  # something may be pending that nobody here has begun
+            if attempt:  # something may be pending that nobody here has begun
                 await self._take_up(live)
             return
         raise ConflictError(
             f"Run {live.run_id} is being changed by somebody else all the time; try again."
         )
+
+    async def _advance(self, live: Live, happened: Sequence[Event]) -> bool:
+        """Advance, commit, tell, and begin what follows; False when somebody else moved the run on meanwhile."""
+        before, events = live.state, tuple(happened)
+        if events and before.ancestors:
+            events = (*self._children.news_for(before), *events)
+        transition = advance(before, *events)
+        if not transition.changed:
+            live.settle(())
+            return True
+        after = transition.state
+        commit = Commit(
+            after,
+            live.version,
+            after.clock,
+            events,
+            transition.facts,
+            transition.messages,
+            transition.spilled,
+            self._store.durability == "turn" and repeatable(before, events, after),
+            after.payload is before.payload,
+        )
+        try:
+            stored = await self._hold.take(live, commit)
+        except ConflictError:
+            await self._look_again(live)
+            return False
+        live.state = after
+        live.version += 1
+        live.hear(transition.messages)
+        followed = live.reply is not None or live.early is not None
+        in_vain = live.settle(transition.facts) if followed else ()
+        if stored is not None:
+            self._hold.tell(live, stored)
+        self._children.committed(live)
+        await self._dispatch(live, transition.effects)
+        if in_vain:
+            await self.record(live, "discarded", {"calls": in_vain})
+        if before.paused is not None and after.paused is None:  # what waited begins
+            await self._take_up(live)
+        return True
 
     async def record(self, live: Live, what: Any, data: dict[str, Any]) -> None:
         """Store something that happened; under the run's lock."""
@@ -307,7 +313,9 @@ class Engine:
 
     async def happened(self, live: Live, events: Sequence[Event]) -> None:
         """Bring events to a run in hand; under its lock."""
-        await self._apply(live, lambda _: events)
+        if not await self._advance(live, events):
+            await self._apply(live, lambda _: events)
+            await self._take_up(live)
 
     async def _look_again(self, live: Live) -> None:
         """Look at a run that somebody else moved on; what was kept back happens to it as it is now."""
@@ -332,9 +340,8 @@ class Engine:
     async def _dispatch(self, live: Live, effects: Sequence[Effect]) -> None:
         """Start what is to be performed; journal first which calls must not silently run twice."""
         for effect in effects:
-            if isinstance(effect, CancelEffect) and effect.target in live.tasks:
-                live.tasks.pop(effect.target).cancel()
-                live.forget(effect.target)
+            if type(effect) is CancelEffect:
+                live.stop(effect.target)
         todo = live.to_perform(effects)
         works = bool(todo) and type(todo[0]) in WORK  # then it neither waits nor is it for a clock
         if not works and self.elsewhere.parks(live, self._clock()):
@@ -355,16 +362,14 @@ class Engine:
             self.elsewhere.left(live.run_id)
             return
         live.idle.clear()
-        risky = [one.id for one in todo if isinstance(one, RunAction) and not one.repeatable]
-        if risky:
+        if risky := [one.id for one in todo if type(one) is RunAction and not one.repeatable]:
             await self.record(live, "started", {"effects": risky})
         self._workers.begin(live, todo)
 
     async def _park(self, live: Live) -> None:
         """Leave a run to the clock of the store: nothing of it stays here."""
         assert live.state.due is not None
-        for key in list(live.tasks):
-            live.tasks.pop(key).cancel()
+        live.stop_all()
         await self._leases.give_back(live)
         self.elsewhere.due_at(live.state.due)
         if live.state.waiting:
@@ -374,9 +379,8 @@ class Engine:
 
     async def let_go(self, live: Live, *, lost: bool = False) -> None:
         """Let go of a run whose progress cannot be saved, or that was `lost`: the store has it as it is."""
-        for task in live.tasks.values():
-            task.cancel()
-        live.tasks.clear()
+        live.stop_all()
+        live.ready.clear()
         live.take_held()
         self.runs.drop(live)
         if lost:

@@ -30,21 +30,23 @@ class Live:
         "_shown",
         "clock",
         "early",
-        "following",
         "held",
         "idle",
         "lock",
         "owned",
         "pauses",
+        "queued",
         "ready",
         "reply",
         "run_id",
-        "spare",
+        "spreading",
         "state",
         "system",
+        "taken_up",
         "tasks",
         "version",
         "view",
+        "workers",
     )
 
     def __init__(self, snapshot: Snapshot, transcript: Iterable[Message]) -> None:
@@ -56,12 +58,14 @@ class Live:
         self.lock = asyncio.Lock()
         self.ready: dict[str, Event] = {}
         """Of effects that were performed: what is still to be delivered."""
+        self.queued: dict[str, Effect] = {}
+        """Effects that are to be performed and that no worker has taken yet, oldest first."""
         self.tasks: dict[str, asyncio.Task[None]] = {}
         """Who performs which effect; a worker goes from one effect to the next."""
-        self.spare: list[asyncio.Task[None]] = []
-        """The workers whose outcomes are delivered at this moment; they can go on with effects that follow."""
-        self.following: dict[asyncio.Task[None], Effect] = {}
-        """The effects that were given to them."""
+        self.workers: set[asyncio.Task[None]] = set()
+        """All of them, also those that deliver what they have brought."""
+        self.taken_up = False  # a worker delivers at this moment, and goes on with what follows
+        self.spreading = False  # more workers come as soon as one has to wait
         self.idle = asyncio.Event()
         self.owned = False
         self.pauses = 0
@@ -102,13 +106,18 @@ class Live:
         return self.view.chat
 
     def collect(self) -> list[Event]:
-        """What is to be delivered now; whoever brought it is free for what follows from it."""
+        """What is to be delivered now."""
         ready, self.ready = self.ready, {}
-        self.spare = []
-        for key in ready:
-            if key in self.tasks:
-                self.spare.append(self.tasks.pop(key))
         return list(ready.values())
+
+    def take(self) -> Effect | None:
+        """The next effect to perform, unless nobody wants it any more."""
+        queued, state = self.queued, self.state
+        while queued:
+            effect = queued.pop(next(iter(queued)))
+            if effect.id in state.pending and state.paused is None:
+                return effect
+        return None
 
     def take_held(self) -> list[Commit]:
         """What was kept back, which is nothing from now on."""
@@ -118,9 +127,20 @@ class Live:
             self.clock = None
         return held
 
-    def forget(self, effect_id: str) -> None:
-        """Drop an outcome that came in the moment its effect was stopped."""
+    def stop(self, effect_id: str) -> None:
+        """Stop what is done for an effect; an outcome that came in this moment is dropped."""
+        worker = self.tasks.pop(effect_id, None)
+        if worker is not None:
+            worker.cancel()
+        self.queued.pop(effect_id, None)
         self.ready.pop(effect_id, None)
+
+    def stop_all(self) -> None:
+        """Stop what is done for all effects; outcomes that came in stay to be delivered."""
+        for worker in self.tasks.values():
+            worker.cancel()
+        self.tasks.clear()
+        self.queued.clear()
 
     @property
     def partial(self) -> str:
@@ -158,13 +178,14 @@ class Live:
 
     @property
     def calls(self) -> list[asyncio.Task[None]]:
-        """Calls under way that somebody outside answers: of models and actions."""
+        """Who waits for somebody outside, as models and actions are, or delivers what came from there."""
         pending = self.state.pending
-        return [
+        others = {
             task
             for key, task in self.tasks.items()
-            if not isinstance(pending.get(key), StartRun | SetTimer)
-        ]
+            if isinstance(pending.get(key), StartRun | SetTimer)
+        }
+        return [*(self.workers - others)]
 
     @property
     def workable(self) -> list[str]:
@@ -173,16 +194,17 @@ class Live:
 
     def to_perform(self, effects: Iterable[Effect]) -> list[Effect]:
         """Those of some effects that are pending, must be performed by a worker, and nobody performs yet."""
-        pending, tasks = self.state.pending, self.tasks
+        wanted: list[Effect] = []
         if self.state.paused is not None:
-            return []
-        return [
-            one
-            for one in effects
-            if one.id in pending
-            and one.id not in tasks
-            and (type(one) in WORK or not is_outside(pending[one.id]))
-        ]
+            return wanted
+        for one in effects:
+            key = one.id
+            now = self.state.pending.get(key)
+            if now is None or (type(one) not in WORK and is_outside(now)):
+                continue
+            if key not in self.tasks and key not in self.queued and key not in self.ready:
+                wanted.append(one)
+        return wanted
 
     @property
     def quiet(self) -> bool:
@@ -192,6 +214,6 @@ class Live:
     @property
     def resting(self) -> bool:
         """Whether nothing goes on here: no work under way, none waiting that is ours, nothing to deliver."""
-        if self.tasks or self.ready or self.state.unheard:
+        if self.tasks or self.queued or self.ready or self.state.unheard:
             return False
         return self.state.ended or not self.owned or not self.workable

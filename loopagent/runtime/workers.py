@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from logging import DEBUG, INFO
+from logging import INFO
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 
 SLICE_SECONDS = 0.001
-"""A run's only worker that has gone on for so long from one effect to the next lets others have the event loop first;
-where there are several, each does so before it delivers."""
+"""A worker that has gone on for so long from one effect to the next delivers, and lets others have the event loop."""
 
 
 class Workers:
@@ -52,45 +51,64 @@ class Workers:
         self._clock = clock
 
     def begin(self, live: Live, effects: Sequence[Effect]) -> None:
-        """Have effects performed that are still pending."""
+        """Have effects performed: by the worker that has just brought what they follow from, else by new ones.
+
+        Calls may all end at once, so further workers come when one has to wait; other effects begin side by side.
+        """
         for effect in effects:
-            if effect.id in live.state.pending:
-                self._start(live, effect)
+            live.queued[effect.id] = effect
+        wanted = 1 if type(effects[0]) in WORK else len(effects)
+        for _ in range(wanted - live.taken_up):
+            self._employ(live)
 
-    def _start(self, live: Live, effect: Effect) -> None:
-        """Have an effect performed: by a worker that has just brought an outcome back, else by a new one."""
-        if live.spare:
-            worker = live.spare.pop(0)
-            live.following[worker] = effect
-        else:
-            worker = asyncio.create_task(
-                self._work(live, effect), name=f"{live.run_id}/{effect.id}"
-            )
-        live.tasks[effect.id] = worker
+    def _employ(self, live: Live) -> None:
+        worker = asyncio.create_task(self._work(live), name=f"{live.run_id}/worker")
+        live.workers.add(worker)
+        worker.add_done_callback(live.workers.discard)
 
-    async def _work(self, live: Live, effect: Effect) -> None:
-        """Perform an effect, bring its outcome back, and go on with one of the effects that follow from it."""
+    def _spread(self, live: Live) -> None:
+        """Employ as many workers as there is work left: whoever would have done it has to wait for something."""
+        live.spreading = False
+        if self._engine.closing:
+            return
+        for _ in range(max(len(live.queued), bool(live.ready))):
+            self._employ(live)
+
+    async def _work(self, live: Live) -> None:
+        """Perform effects one after the other, and bring their outcomes back together.
+
+        Most take no time that others could use. Before one that might, it is seen to that others go on.
+        """
         worker = asyncio.current_task()
         assert worker is not None  # this is a task's coroutine
         began = perf_counter()
-        following: Effect | None = effect
-        while following is not None:
-            if len(live.tasks) == 1 and perf_counter() - began > SLICE_SECONDS:
+        while True:
+            effect = None if self._engine.closing else live.take()
+            if effect is not None:
+                if (live.queued or live.ready) and not live.spreading:
+                    live.spreading = True
+                    asyncio.get_running_loop().call_soon(self._spread, live)
+                await self._perform(live, effect, worker)
+            elif not live.ready:
+                return
+            if live.queued and effect is not None:
+                continue
+            await self._flush(live)
+            if perf_counter() - began > SLICE_SECONDS:
                 await asyncio.sleep(0)  # models and actions may never wait
                 began = perf_counter()
-            following = await self._perform(live, following, worker)
 
-    async def _perform(
-        self, live: Live, effect: Effect, worker: asyncio.Task[None]
-    ) -> Effect | None:
-        """Perform one effect and deliver its outcome together with whatever else is ready by then."""
+    async def _perform(self, live: Live, effect: Effect, worker: asyncio.Task[None]) -> None:
+        """Perform one effect; its outcome is ready then, unless it was stopped meanwhile."""
 
         async def report(what: Any, data: dict[str, Any]) -> None:
             async with live.lock:
                 await self._engine.record(live, what, data)
 
+        live.tasks[effect.id] = worker
         performing(live.run_id, effect.id)  # what is written meanwhile is about that
-        if log.hears(DEBUG):
+        heard = log.hears(INFO)
+        if heard:
             log_start(live, effect)
         try:
             outcome = await (
@@ -100,36 +118,37 @@ class Workers:
             )
         except Exception as error:  # a bug in an adapter must not leave the run hanging
             outcome = broken(live, effect, error)
-        if log.hears(INFO):
+        if heard:
             log_end(live, effect, outcome)
-        if live.tasks.get(effect.id) is not worker:
-            return None
-        live.ready[effect.id] = event_of(effect.id, outcome, self._clock())
-        try:
-            await self._flush(live, effect.id, worker)
-        finally:  # also when it was cancelled meanwhile
-            following = live.following.pop(worker, None)
-        return following
+        if live.tasks.get(effect.id) is worker:
+            del live.tasks[effect.id]
+            live.ready[effect.id] = event_of(effect.id, outcome, self._clock())
 
-    async def _flush(self, live: Live, effect_id: str, worker: asyncio.Task[None]) -> None:
-        """Deliver what is ready, unless another worker has done so meanwhile."""
-        if len(live.tasks) > 1:
+    async def _flush(self, live: Live) -> None:
+        """Deliver what is ready, unless another worker does so."""
+        if live.tasks:
             await asyncio.sleep(0)  # whatever ends in the same moment is committed with it
-        async with live.lock:
-            if effect_id not in live.ready:
-                return  # whoever held the lock has delivered it, and dealt out what follows
-            events = live.collect()
-            try:
-                await self._engine.happened(live, events)
-            except Exception as error:
-                log.error("run.not_saved", error, run_id=live.run_id, effect_id=effect_id)
-                live.following.clear()
-                await self._engine.let_go(live)
+        await live.lock.acquire()  # `async with` would take twice as many calls
+        try:
+            if not live.ready or await self._deliver(live):
                 return
-            finally:
-                live.spare = []
-            self._leases.went_well(live.run_id)
-            if type(live.following.get(worker)) in WORK:
-                return  # it goes on with that, so the run does not rest
-            self._engine.runs.rest(live)
+        finally:
+            live.lock.release()
         self._engine.runs.forget_if_resting(live)
+
+    async def _deliver(self, live: Live) -> bool:
+        """Deliver what is ready, under the run's lock; True when its worker goes on, so that the run does not rest."""
+        live.taken_up = True
+        try:
+            await self._engine.happened(live, live.collect())
+        except Exception as error:
+            log.error("run.not_saved", error, run_id=live.run_id)
+            await self._engine.let_go(live)
+            return True
+        finally:
+            live.taken_up = False
+        self._leases.went_well(live.run_id)
+        if live.queued and type(next(iter(live.queued.values()))) in WORK:
+            return True
+        self._engine.runs.rest(live)
+        return False
