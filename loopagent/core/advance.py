@@ -105,7 +105,7 @@ def advance(before: RunState, *events: Event) -> Transition:
             publish_resumed(tx)
         if state.paused is None:
             carry_on(tx)
-    if not state.ended:
+    if state.status == "running":
         if state.asks_parent:
             family.note_question(tx)
         publish_state(tx)

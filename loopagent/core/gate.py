@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from loopagent.core import (
     approvals,
@@ -56,27 +56,23 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
     Returns:
         True when a result became known without an effect (a refused call): the step must be looked at again.
     """
-    changed = False
     state = tx.state
-    calls: list[Call] = []
-    for one in wanted:
-        if one.id in state.pending or (state.asking and _asked(tx, one)):
-            continue
-        if state.step is not None and key_of(one.id) in state.step.results:
-            continue
-        if isinstance(one, CALLS):
-            calls.append(one)
-        else:
-            changed |= _issue_other(tx, one)
+    calls, changed = _new_calls(tx, wanted)
     if not calls:
         return changed
     refused = False
     if state.spec.hooks:
         calls, refused = _past_hooks(tx, calls)
     ready: list[tuple[Call, CallSpec | None]] = []
+    asked = state.step is not None and state.step.decisions
     for call in calls:
         spec = _spec_of(state, call)
-        if not _ask_or_refuse(tx, call, spec):
+        if (
+            spec is not None
+            and spec.effects == "read"  # so no policy can hold it
+            and not asked
+            and state.spec.approval_of(spec) != "ask"
+        ) or not _ask_or_refuse(tx, call, spec):
             ready.append((call, spec))
     changed |= refused or len(ready) < len(calls)
     if state.pending and _waits(tx):
@@ -104,6 +100,23 @@ def _past_hooks(tx: Tx, calls: list[Call]) -> tuple[list[Call], bool]:
         elif found is not None:
             passed.append(found)
     return ([] if _waits(tx) else passed), refused
+
+
+def _new_calls(tx: Tx, wanted: Iterable[Effect]) -> tuple[list[Call], bool]:
+    """Calls that were not asked for yet; what is no call is handed over. And whether one of those was refused."""
+    changed = False
+    state = tx.state
+    calls: list[Call] = []
+    for one in wanted:
+        if one.id in state.pending or (state.asking and _asked(tx, one)):
+            continue
+        if state.step is not None and key_of(one.id) in state.step.results:
+            continue
+        if isinstance(one, CALLS):
+            calls.append(one)
+        else:
+            changed |= _issue_other(tx, one)
+    return calls, changed
 
 
 def _asked(tx: Tx, effect: Effect) -> bool:
@@ -154,8 +167,6 @@ def _decided_at(call: Call) -> str:
 
 def _ask_or_refuse(tx: Tx, call: Call, known: CallSpec | None) -> bool:
     """Put the request for a call that needs one; True when the call was refused instead."""
-    if known is not None and _at_once(tx, known):
-        return False
     held = policy.allowed(tx.state, known.effects, name=known.name) if known else None
     if held is not None:
         return _reject(tx, call, policy.CODE, held.message, "policy")
@@ -188,13 +199,6 @@ def _ask(tx: Tx, call: Call, known: CallSpec, key: str) -> bool:
     return False
 
 
-def _at_once(tx: Tx, known: CallSpec) -> bool:
-    """Whether a call changes nothing and nobody is or was asked, as with most; then no policy can hold it."""
-    step = tx.state.step
-    decided = step is not None and step.decisions
-    return known.effects == "read" and not decided and tx.state.spec.approval_of(known) != "ask"
-
-
 def _decision(tx: Tx, call: Call) -> dict[str, Any] | None:
     """What a person decided on a call: on this one, as after a crash, else on all that it shares an approval with."""
     step = tx.state.step
@@ -222,14 +226,17 @@ def _start(tx: Tx, ready: list[tuple[Call, CallSpec | None]]) -> bool:
         limits.stop(tx, reached)
         return False
     refused = False
+    most_ms = limits.timeout_ms(state, None)
     for wanted, spec in ready:
         call = wanted
         if state.step is not None and (state.step.decisions or state.step.hooked):
             call = _as_decided(tx, wanted)
+        if most_ms is not None and most_ms < call.timeout_ms:
+            call = replace(call, timeout_ms=most_ms)
         if isinstance(call, RunAction):
             refused |= _run(tx, call, cast("ActionSpec | None", spec))
         else:
-            client_calls.hand_over(tx, _in_time(state, call))
+            client_calls.hand_over(tx, call)
     return refused
 
 
@@ -250,21 +257,12 @@ def _run(tx: Tx, call: RunAction, spec: ActionSpec | None) -> bool:
         if blocked is not None:
             return _reject(tx, call, "blocked", blocked, "engine")
     state.calls = {**state.calls, name: before + 1}
-    tx.issue(_in_time(state, call))
+    tx.issue(call)
     started = {"callId": call.id, "action": name, "params": copied(call.params)}
     if state.skills:
         name_skill(state, name, started)
     tx.tell(ActionStarted, started, "model", key=key_of(call.id))
     return False
-
-
-C = TypeVar("C", RunAction, CallClientTool)
-
-
-def _in_time(run: RunState, call: C) -> C:
-    """The call, with no more time than the limits of the run leave."""
-    left_ms = limits.timeout_ms(run, call.timeout_ms) or call.timeout_ms
-    return call if left_ms == call.timeout_ms else replace(call, timeout_ms=left_ms)
 
 
 def _as_decided(tx: Tx, call: Call) -> Call:

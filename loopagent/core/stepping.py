@@ -66,7 +66,7 @@ def carry_on(tx: Tx) -> None:
 
 def _resume(tx: Tx, step: StepInProgress) -> bool:
     """Look at the open step once; True when that changed something and it is worth looking again."""
-    handler = open_step(tx.state)
+    handler = tx.state.handler or open_step(tx.state)
     assert handler is not None
     move = handler.resume(tx.state, step.results)
     if isinstance(move, Done):
@@ -171,9 +171,11 @@ def _hand_over(tx: Tx) -> None:
     """Give the model what waited for the turn boundary: the engine's notices, then one message of a person."""
     if tx.state.inline:
         inline.hand_over(tx)
-    plans.tell_mode(tx)
-    away.tell(tx)
     state = tx.state
+    if state.plan.mode is not None or state.plan.told is not None:
+        plans.tell_mode(tx)
+    if state.replied_at and tx.at - state.replied_at >= state.spec.context.away_seconds:
+        away.tell(tx)
     if state.notices:
         alone = len(state.notices) == 1
         tx.say("user", "feedback", "\n\n".join(state.notices))

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from loopagent.core.advance import advance
@@ -17,6 +18,7 @@ from loopagent.core.effects import WORK, CancelEffect, Effect, RunAction
 from loopagent.core.events import Event, Reported, Started
 from loopagent.core.family import budgets
 from loopagent.core.state import RunState
+from loopagent.core.transition import Transition
 from loopagent.errors import ConflictError, RequestError, StoreError
 from loopagent.logs import log
 from loopagent.ports import NOTHING, Commit, Handed, Store
@@ -25,7 +27,7 @@ from loopagent.runtime.bus import Bus
 from loopagent.runtime.children import Children, ModelOf
 from loopagent.runtime.elsewhere import Elsewhere
 from loopagent.runtime.ends import in_doubt
-from loopagent.runtime.hold import Hold
+from loopagent.runtime.hold import Hold, Stored
 from loopagent.runtime.leases import Leases
 from loopagent.runtime.line import Line
 from loopagent.runtime.live import Live
@@ -70,7 +72,7 @@ class Engine:
         self._hold = Hold(store, bus, self._store_held)
         self._children = Children(self, store, model_of, clock)
         self._workers = Workers(self, performer, self._children, leases, clock)
-        self.runs = AtWork(store, bus, leases, self._tree_rests)
+        self.runs = AtWork(store, bus, leases, partial(self._children.at_rest, bus=bus))
         self.elsewhere = leases.holder = Elsewhere(self, store, bus, works=works)
 
     async def create(
@@ -132,7 +134,7 @@ class Engine:
                 async with live.lock:
                     if live not in self.runs:
                         continue  # it came to rest and was forgotten while this waited
-                    await self._apply(live, decide)
+                    await self.happened(live, decide(live.state), decide)
                     return live.state
             finally:  # also when it was read only to be told no
                 self.runs.forget_if_resting(live)
@@ -201,7 +203,7 @@ class Engine:
         if not await self._leases.take(live):
             return False
         if doubts := in_doubt(live, self._clock()):
-            await self._apply(live, lambda _: doubts)
+            await self.happened(live, doubts)
         await self._dispatch(live, [live.state.pending[key] for key in live.workable])
         return True
 
@@ -228,9 +230,6 @@ class Engine:
         live = self.runs.get(run_id)
         return live is not None and live.reply is not None and live.reply.streams
 
-    def _tree_rests(self, state: RunState) -> None:
-        self._children.at_rest(state, self._bus)
-
     async def aclose(self, grace_seconds: float = 0.0) -> None:
         """Stop performing. Nothing is lost: what was pending is pending for the next process.
 
@@ -254,45 +253,60 @@ class Engine:
 
     # ------------------------------------------------------------------ one way in
 
-    async def _apply(self, live: Live, decide: Callable[[RunState], Sequence[Event]]) -> None:
-        """Have something happen to a run, under its lock; on a conflict look at the newer state and decide again."""
-        for attempt in range(MAX_CONFLICTS):
-            if not await self._advance(live, decide(live.state)):
-                continue
-            if attempt:  # something may be pending that nobody here has begun
-                await self._take_up(live)
-            return
-        raise ConflictError(
-            f"Run {live.run_id} is being changed by somebody else all the time; try again."
-        )
+    async def happened(
+        self,
+        live: Live,
+        events: Sequence[Event],
+        again: Callable[[RunState], Sequence[Event]] | None = None,
+        tries: int = MAX_CONFLICTS,
+    ) -> None:
+        """Bring events to a run in hand, under its lock: advance, commit, tell, and begin what follows.
 
-    async def _advance(self, live: Live, happened: Sequence[Event]) -> bool:
-        """Advance, commit, tell, and begin what follows; False when somebody else moved the run on meanwhile."""
-        before, events = live.state, tuple(happened)
-        if events and before.ancestors:
-            events = (*self._children.news_for(before), *events)
-        transition = advance(before, *events)
+        When somebody else moved it on meanwhile, `again` looks at it as it is now and says what happens then, the same
+        if not given; up to `tries` times.
+
+        Raises:
+            ConflictError: Somebody else moves the run on all the time; nothing has happened here.
+        """
+        before, came = live.state, tuple(events)
+        if came and before.ancestors:
+            came = (*self._children.news_for(before), *came)
+        transition = advance(before, *came)
         if not transition.changed:
             live.settle(())
-            return True
+            return
         after = transition.state
         commit = Commit(
             after,
             live.version,
             after.clock,
-            events,
+            came,
             transition.facts,
             transition.messages,
             transition.spilled,
-            self._store.durability == "turn" and repeatable(before, events, after),
+            self._store.durability == "turn" and repeatable(before, came, after),
             after.payload is before.payload,
         )
         try:
             stored = await self._hold.take(live, commit)
-        except ConflictError:
+        except ConflictError as error:
             await self._look_again(live)
-            return False
-        live.state = after
+            if tries == 1:
+                text = (
+                    f"Run {live.run_id} is being changed by somebody else all the time; try again."
+                )
+                raise ConflictError(text) from error
+            newer = events if again is None else again(live.state)
+            await self.happened(live, newer, again, tries - 1)
+            await self._take_up(live)  # something may be pending that nobody here has begun
+            return
+        await self._moved_on(live, transition, stored)
+        if before.paused and not after.paused:  # what waited begins
+            await self._take_up(live)
+
+    async def _moved_on(self, live: Live, transition: Transition, stored: Stored | None) -> None:
+        """A transition was committed or kept back: it is how the run stands now."""
+        live.state = transition.state
         live.version += 1
         live.hear(transition.messages)
         followed = live.reply is not None or live.early is not None
@@ -303,19 +317,10 @@ class Engine:
         await self._dispatch(live, transition.effects)
         if in_vain:
             await self.record(live, "discarded", {"calls": in_vain})
-        if before.paused is not None and after.paused is None:  # what waited begins
-            await self._take_up(live)
-        return True
 
     async def record(self, live: Live, what: Any, data: dict[str, Any]) -> None:
         """Store something that happened; under the run's lock."""
         await self.happened(live, [Reported(what, data, self._clock())])
-
-    async def happened(self, live: Live, events: Sequence[Event]) -> None:
-        """Bring events to a run in hand; under its lock."""
-        if not await self._advance(live, events):
-            await self._apply(live, lambda _: events)
-            await self._take_up(live)
 
     async def _look_again(self, live: Live) -> None:
         """Look at a run that somebody else moved on; what was kept back happens to it as it is now."""

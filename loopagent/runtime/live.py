@@ -105,11 +105,6 @@ class Live:
         """The conversation as the model will see it."""
         return self.view.chat
 
-    def collect(self) -> list[Event]:
-        """What is to be delivered now."""
-        ready, self.ready = self.ready, {}
-        return list(ready.values())
-
     def take(self) -> Effect | None:
         """The next effect to perform, unless nobody wants it any more."""
         queued, state = self.queued, self.state

@@ -14,6 +14,7 @@ from loopagent.runtime.ends import broken, event_of, log_end, log_start
 
 
 if TYPE_CHECKING:
+    from loopagent.core.events import Event
     from loopagent.runtime.children import Children
     from loopagent.runtime.engine import Engine
     from loopagent.runtime.leases import Leases
@@ -130,24 +131,26 @@ class Workers:
             await asyncio.sleep(0)  # whatever ends in the same moment is committed with it
         await live.lock.acquire()  # `async with` would take twice as many calls
         try:
-            if not live.ready or await self._deliver(live):
+            ready, live.ready = live.ready, {}
+            if not ready or await self._deliver(live, [*ready.values()]):
                 return
         finally:
             live.lock.release()
         self._engine.runs.forget_if_resting(live)
 
-    async def _deliver(self, live: Live) -> bool:
-        """Deliver what is ready, under the run's lock; True when its worker goes on, so that the run does not rest."""
+    async def _deliver(self, live: Live, events: list[Event]) -> bool:
+        """Bring events under the run's lock; True when their worker goes on, so that the run does not rest."""
         live.taken_up = True
         try:
-            await self._engine.happened(live, live.collect())
+            await self._engine.happened(live, events)
         except Exception as error:
             log.error("run.not_saved", error, run_id=live.run_id)
             await self._engine.let_go(live)
             return True
         finally:
             live.taken_up = False
-        self._leases.went_well(live.run_id)
+        if self._leases.failures:
+            self._leases.went_well(live.run_id)
         if live.queued and type(next(iter(live.queued.values()))) in WORK:
             return True
         self._engine.runs.rest(live)
