@@ -60,9 +60,11 @@ def usable_actions(run: RunState) -> tuple[ActionSpec, ...]:
 
 def usable_action(run: RunState, name: str) -> ActionSpec | None:
     """The action of exactly this name that the run may use now, or None."""
-    own = run.spec.action(name)
-    if own is not None or not run.skills:
-        return own
+    for one in run.spec.actions:
+        if one.name == name:
+            return one
+    if not run.skills:
+        return None
     return next((one for one in usable_actions(run) if one.name == name), None)
 
 

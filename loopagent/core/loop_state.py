@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from loopagent.core.conversation import QUEUED
-from loopagent.core.effects import AskHuman, CallClientTool, CallModel, RunAction
+from loopagent.core.effects import WORK, AskHuman, CallClientTool, CallModel, RunAction
 from loopagent.core.facts import RunStateChanged, RunWaiting
 from loopagent.core.facts_control import RunResumed
 from loopagent.core.lineage import children_of
@@ -111,7 +111,7 @@ def publish_state(tx: Tx) -> None:
         and not state.shown_asks
         and state.status == "running"
         and state.paused is None
-        and not state.waiting
+        and ((tx.effects and type(tx.effects[-1]) in WORK) or not state.waiting)
     ):
         return
     now = own_state(state)

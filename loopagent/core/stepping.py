@@ -91,7 +91,9 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
         text = results_text(done.results, handle=lambda one: handle_of(tx, one))
         size, kind = tx.say("user", "results", text), step.request["type"]
         made.note(tx, kind, done)
-        superseded.note(tx, done.calls if kind == "Actions" else (), size)
+        view = tx.state.view
+        if size >= tx.state.spec.context.stub_bytes or view.latest or view.outdated:
+            superseded.note(tx, done.calls if kind == "Actions" else (), size)
     if done.said or done.skills or done.notices:
         _pass_on(tx, done)
     if step.notes:
