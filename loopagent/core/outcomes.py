@@ -8,6 +8,7 @@ one entry; growing an older one copies first, so every version stays what it was
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pydantic import GetCoreSchemaHandler
@@ -23,30 +24,33 @@ if TYPE_CHECKING:
 class Outcomes(Mapping[str, Outcome]):
     """Key of an effect → how it ended, in the order they became known. Never changed, only grown."""
 
-    __slots__ = ("_entries", "_keys", "_size")
+    __slots__ = ("_entries", "_size")
 
     def __init__(self, entries: Mapping[str, Outcome] | None = None) -> None:
         self._entries: dict[str, Outcome] = dict(entries) if entries else {}
-        self._keys = list(self._entries)
-        self._size = len(self._keys)
+        self._size = len(self._entries)
 
     def plus(self, key: str, outcome: Outcome) -> Outcomes:
         """This and one more; a key that is there already gets the new outcome."""
-        if self._size != len(self._keys) or key in self._entries:
+        entries, size = self._entries, self._size
+        if size != len(entries) or key in entries:
             return Outcomes({**self, key: outcome})
+        entries[key] = outcome
         grown = object.__new__(Outcomes)
-        grown._entries, grown._keys, grown._size = self._entries, self._keys, self._size + 1
-        self._entries[key] = outcome
-        self._keys.append(key)
+        grown._entries, grown._size = entries, size + 1
         return grown
 
     def since(self, size: int) -> list[tuple[str, Outcome]]:
-        """What became known after the first `size` entries."""
-        return [(key, self._entries[key]) for key in self._keys[size : self._size]]
+        """What became known after the first `size` entries; it costs no more than there is of that."""
+        count = len(self._entries)
+        backwards = reversed(self._entries.items())
+        found = list(islice(backwards, count - self._size, count - size))
+        found.reverse()
+        return found
 
     def continues(self, other: Outcomes) -> bool:
         """Whether this grew out of the other, so that a view made of the other can be brought up to date."""
-        return self._keys is other._keys and self._size >= other._size
+        return self._entries is other._entries and self._size >= other._size
 
     def __getitem__(self, key: str) -> Outcome:
         """How the effect of this key ended.
@@ -54,19 +58,19 @@ class Outcomes(Mapping[str, Outcome]):
         Raises:
             KeyError: It is not known.
         """
-        if self._size != len(self._keys):
+        if self._size != len(self._entries):
             self._own()
         return self._entries[key]
 
     def __contains__(self, key: object) -> bool:
         """Whether the end of this effect is known."""
-        if self._size != len(self._keys):
+        if self._size != len(self._entries):
             self._own()
         return key in self._entries
 
     def __iter__(self) -> Iterator[str]:
         """Keys in the order they became known."""
-        return iter(self._keys[: self._size])
+        return iter(list(islice(self._entries, self._size)))  # it may grow meanwhile
 
     def __len__(self) -> int:
         """How many are known."""
@@ -78,8 +82,7 @@ class Outcomes(Mapping[str, Outcome]):
 
     def _own(self) -> None:
         """An old version that is still looked at gets entries of its own."""
-        self._keys = self._keys[: self._size]
-        self._entries = {key: self._entries[key] for key in self._keys}
+        self._entries = dict(islice(self._entries.items(), self._size))
 
     @classmethod
     def __get_pydantic_core_schema__(
