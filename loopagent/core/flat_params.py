@@ -6,15 +6,13 @@ looked at in full, which finds the same for parameters that are right.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable
+from typing import Any, Final, cast
 
 from loopagent.core.per_object import PerObject
-from loopagent.core.schema_check import schema_problem
+from loopagent.core.schema_check import Schema, schema_problem
 from loopagent.core.values import value_object
 
-
-if TYPE_CHECKING:
-    from loopagent.core.schema_check import Schema
 
 _TYPES: Final[dict[str, tuple[type[Any], ...]]] = {
     "string": (str,),
@@ -43,27 +41,29 @@ class _Flat:
     choices: dict[str, tuple[Any, ...]]
     needed: frozenset[str]
 
+    def fits(self, params: dict[str, Any]) -> bool:
+        """Whether an object surely satisfies the schema and has nothing to be filled in or read another way."""
+        types, choices = self.types, self.choices
+        for key, one in params.items():
+            kind = type(one)
+            if key not in types or kind not in types[key]:
+                return False
+            # Text beyond ASCII might hold what no validator takes.
+            if not (one.isascii() if kind is str else -_SAFE < one < _SAFE):
+                return False
+            if choices and key in choices and one not in choices[key]:
+                return False
+        return self.needed <= params.keys()
 
-def fits_as_it_is(schema: Schema, params: dict[str, Any]) -> bool:
-    """Whether an object surely satisfies a schema and has nothing to be filled in or read another way.
 
-    Args:
-        schema: As for `check_params`.
-        params: The object that came.
-    """
-    flat = _FLAT(schema)
-    if flat is None:
-        return False
-    types, choices = flat.types, flat.choices
-    for key, one in params.items():
-        kind = type(one)
-        if kind not in types.get(key, ()):
-            return False
-        # Text beyond ASCII might hold what no validator takes.
-        sure = one.isascii() if kind is str else -_SAFE < one < _SAFE
-        if not sure or (key in choices and one not in choices[key]):
-            return False
-    return flat.needed <= params.keys()
+def _fits(schema: Schema) -> Callable[[dict[str, Any]], bool]:
+    flat = _flat(schema)
+    return _unsure if flat is None else flat.fits
+
+
+def _unsure(params: dict[str, Any]) -> bool:
+    del params
+    return False
 
 
 def _flat(schema: Schema) -> _Flat | None:
@@ -104,4 +104,7 @@ def _simple(part: Any) -> tuple[type[Any], ...] | None:
     return types
 
 
-_FLAT: PerObject[Schema, _Flat | None] = PerObject(_flat, most=1_000)
+fits_as_it_is: Final[PerObject[Schema, Callable[[dict[str, Any]], bool]]] = PerObject(
+    _fits, most=1_000
+)
+"""For a schema, as for `check_params`: what says whether an object surely satisfies it as it is."""

@@ -54,7 +54,7 @@ def check_params(
         The parameters, all problems (none when they are good), and a warning for every decoded
         text.
     """
-    if type(params) is dict and fits_as_it_is(schema, cast("dict[str, Any]", params)):
+    if type(params) is dict and fits_as_it_is(schema)(cast("dict[str, Any]", params)):
         return {**params}, [], []
     broken = schema_problem(schema)
     if broken is not None:

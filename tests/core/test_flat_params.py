@@ -53,8 +53,8 @@ def test_what_fits_as_it_is_would_come_out_the_same(
 ) -> None:
     # One more keyword that says nothing to this value sends it the longer way.
     full = {**schema, "minProperties": 0}
-    assert not fits_as_it_is(full, params)
-    if fits_as_it_is(schema, params):
+    assert not fits_as_it_is(full)(params)
+    if fits_as_it_is(schema)(params):
         longer = check_params(full, params)
         assert repr(check_params(schema, params)) == repr(longer) == repr((params, [], []))
 
@@ -91,7 +91,7 @@ SIMPLE = {
     ],
 )
 def test_only_what_is_plainly_right_is_taken_as_it_is(params: dict[str, Any], sure: bool) -> None:
-    assert fits_as_it_is(SIMPLE, params) is sure
+    assert fits_as_it_is(SIMPLE)(params) is sure
 
 
 def test_what_is_taken_as_it_is_comes_out_as_an_object_of_its_own() -> None:
@@ -102,5 +102,5 @@ def test_what_is_taken_as_it_is_comes_out_as_an_object_of_its_own() -> None:
 
 
 def test_a_wrong_schema_lets_nothing_through() -> None:
-    assert not fits_as_it_is({"type": "object", "properties": {"a": {"type": "strung"}}}, {})
-    assert not fits_as_it_is({"type": "object", "required": "a"}, {})
+    assert not fits_as_it_is({"type": "object", "properties": {"a": {"type": "strung"}}})({})
+    assert not fits_as_it_is({"type": "object", "required": "a"})({})

@@ -44,7 +44,7 @@ class ActionCall(Wire):
 
 def _as_it_is(action: ActionSpec, params: dict[str, Any]) -> bool:
     """Whether a call changes nothing and its parameters have nothing to be filled in: most are made as they came."""
-    return action.effects == "read" and fits_as_it_is(action.parameters, params)
+    return action.effects == "read" and fits_as_it_is(action.parameters)(params)
 
 
 class Actions(NextStep):
