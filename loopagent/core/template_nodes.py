@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from loopagent.core.expression import Expression, ExpressionLimits, Failure, parse
-from loopagent.core.expression_values import Frame, Halt, present, reason, text_of
+from loopagent.core.expression_values import Frame, Halt, Missing, present, reason, text_of
 from loopagent.core.problems import GOT_CHARS, Problem, path_text, shorten
 
 
@@ -37,7 +37,7 @@ class Finding(NamedTuple):
         return Problem(path, self.message, "" if self.text is None else shorten(self.text))
 
 
-class Pass:
+class Pass(Frame):
     """One filling: what is put in, and what was found wrong.
 
     Args:
@@ -46,10 +46,12 @@ class Pass:
         max_chars: Most that is put together from parts, all texts together, in characters.
     """
 
-    __slots__ = ("chars_left", "frame", "max_chars", "problems", "warnings")
+    __slots__ = ("chars_left", "max_chars", "problems", "warnings")
 
     def __init__(self, scope: Mapping[str, Any], limits: ExpressionLimits, max_chars: int) -> None:
-        self.frame = Frame(scope, limits)
+        # All in one: a template is filled for each item of a loop.
+        self.scope, self.limits = scope, limits
+        self.left, self.at = limits.max_steps, 0
         self.max_chars = self.chars_left = max_chars
         self.problems: list[Finding] = []
         self.warnings: list[Finding] = []
@@ -77,7 +79,8 @@ class Whole:
     def fill(self, run: Pass) -> Any:
         """Compute the value; the text stays if that fails."""
         try:
-            return present(self.expression.root.run(run.frame))
+            value = self.expression.root.run(run)
+            return present(value) if type(value) is Missing else value
         except (Halt, RecursionError) as halt:
             message = about(self.expression.source, reason(halt))
             run.problems.append(Finding(self.place, message, self.text))
@@ -111,7 +114,7 @@ class Mixed:
         if run.chars_left < 0:  # it was too much before: do not even write more out
             return ""
         try:
-            return text_of(part.root.run(run.frame))
+            return text_of(part.root.run(run))
         except (Halt, RecursionError) as halt:
             message = about(part.source, reason(halt))
             run.problems.append(Finding(self.place, message, self.text))
@@ -129,14 +132,14 @@ class Reference:
 
     def fill(self, run: Pass) -> Any:
         """Warn if the text may have been meant as a reference; with `bare`, follow it."""
-        scope = run.frame.scope
+        scope = run.scope
         name = self._name(scope)
         if name is None:
             return self.text
         if not self.bare:
             run.warnings.append(self.warning)
             return self.text
-        read = parse(self.text, run.frame.limits)
+        read = parse(self.text, run.limits)
         result = read if isinstance(read, Failure) else read.evaluate({self.name: scope[name]})
         if isinstance(result, Failure):
             warning = f"{self.text} was taken as text: {result.message}"
