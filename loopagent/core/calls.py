@@ -10,7 +10,7 @@ from loopagent.core.problems import Problem
 
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from loopagent.core.state import RunState
 
@@ -36,18 +36,35 @@ def call_action(
         whole: Whether the engine needs all of the result, however long.
         room: Length up to which it needs all of the result.
     """
+    make = calls_to(run, name, batch=batch, whole=whole, room=room)
+    return make(f"{run.turn}:{key}", params)
+
+
+def calls_to(
+    run: RunState, name: str, *, batch: str = "", whole: bool = False, room: int = 0
+) -> Callable[[str, dict[str, Any]], RunAction]:
+    """What makes calls of one action, given an id and the parameters; the rest is as in `call_action`."""
     action = usable_action(run, name)
-    return RunAction(
-        id=f"{run.turn}:{key}",
-        action=name,
-        params=params,
-        timeout_ms=action.timeout_ms if action else 0,
-        repeatable=action.repeatable if action else False,
-        on_unknown=action.on_unknown if action else "report",
-        batch=batch,
-        whole=whole,
-        room=room,
-    )
+    timeout_ms = action.timeout_ms if action else 0
+    repeatable = action is not None and action.repeatable
+    on_unknown = action.on_unknown if action else "report"
+
+    def make(effect_id: str, params: dict[str, Any]) -> RunAction:
+        # By position, as keywords would double the time.
+        return RunAction(
+            effect_id,
+            name,
+            params,
+            timeout_ms,
+            repeatable,
+            on_unknown,
+            False,  # not started
+            batch,
+            whole,
+            room,
+        )
+
+    return make
 
 
 def too_many(run: RunState, asked: Mapping[str, int], path: str) -> list[Problem]:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from loopagent.core import policy
 from loopagent.core.abilities import callable_actions, find_named, usable_action
-from loopagent.core.calls import call_action
+from loopagent.core.calls import calls_to
+from loopagent.core.effects import RunAction
+from loopagent.core.flat_params import fits_as_it_is
 from loopagent.core.json_values import is_object
 from loopagent.core.loop_child import SubAgentBody, check_child
 from loopagent.core.mapping import mapping_faults
@@ -68,9 +70,9 @@ class Body(Protocol):
     """Whether its passes put anything into the payload."""
 
     def look(
-        self, run: RunState, key: str, scope: Mapping[str, Any], results: Outcomes
+        self, run: RunState, key: str, scope: Mapping[str, Any], new: Mapping[str, Outcome]
     ) -> Outcome | tuple[Effect, ...]:
-        """How the pass ended, or what it still needs."""
+        """How the pass ended, or what it still needs; `new` is what became known since it was looked at."""
         ...
 
     def put(self, run: RunState, outputs: Outputs, one: Pass) -> None:
@@ -94,33 +96,31 @@ class ActionBody:
 
     def __init__(self, call: LoopAction, run: RunState, batch: str, passes: int) -> None:
         self.what = f"action {call.name}"
-        self._name = call.name
-        self._batch = batch
-        self._room = run.spec.limits.max_loop_chars // max(1, passes)
+        room = run.spec.limits.max_loop_chars // max(1, passes)
+        self._call = calls_to(run, call.name, batch=batch, room=room)
         bare = run.spec.references == "bare"
         self._params = compile_template(call.params, bare=bare)
         self._mapping = compile_template(call.output_mapping or {})
         self.puts = bool(call.output_mapping)
         action = usable_action(run, call.name)
         self._schema = action.parameters if action else {}
+        self._fits = fits_as_it_is(self._schema)
 
     def look(
-        self, run: RunState, key: str, scope: Mapping[str, Any], results: Outcomes
+        self, run: RunState, key: str, scope: Mapping[str, Any], new: Mapping[str, Outcome]
     ) -> Outcome | tuple[Effect, ...]:
         """The call's outcome, or the call; parameters that do not fit are a failed pass."""
-        if key in results:
-            return results[key]
-        params = self._fill(scope)
-        if isinstance(params, Outcome):
-            return params
-        return (call_action(run, self._name, params, key, batch=self._batch, room=self._room),)
-
-    def _fill(self, scope: Mapping[str, Any]) -> dict[str, Any] | Outcome:
+        if key in new:
+            return new[key]
         filled = self._params.fill(scope, where="params")
+        params = filled.value
         if filled.problems:
             return _bad(filled.problems)
-        params, problems, _ = check_params(self._schema, filled.value)
-        return _bad(problems) if problems else params
+        if not self._fits(params):
+            params, problems, _ = check_params(self._schema, params)
+            if problems:
+                return _bad(problems)
+        return (self._call(f"{run.turn}:{key}", params),)
 
     def put(self, run: RunState, outputs: Outputs, one: Pass) -> None:
         """Follow the output mapping."""
@@ -136,9 +136,13 @@ class ActionBody:
 
     def calls(self, run: RunState, one: Pass) -> list[MadeCall]:
         """The one call of the pass, unless its parameters did not fit."""
-        del run
-        params = self._fill(one.scope)
-        return [] if isinstance(params, Outcome) else [MadeCall(self._name, params, one.outcome)]
+        found = self.look(run, one.key, one.scope, {})
+        calls = () if isinstance(found, Outcome) else found
+        return [
+            MadeCall(call.action, call.params, one.outcome)
+            for call in calls
+            if isinstance(call, RunAction)
+        ]
 
 
 class PipelineBody:
@@ -157,10 +161,11 @@ class PipelineBody:
         self._memos: dict[str, Memo] = {}
 
     def look(
-        self, run: RunState, key: str, scope: Mapping[str, Any], results: Outcomes
+        self, run: RunState, key: str, scope: Mapping[str, Any], new: Mapping[str, Outcome]
     ) -> Outcome | tuple[Effect, ...]:
         """The pipeline's last value or failure, or the calls it still needs."""
-        move = self._walk(run, key, scope, results)
+        del new  # it goes by all that is known, with a memo
+        move = self._walk(run, key, scope)
         if isinstance(move, Needs):
             return move.effects
         mine = f"{run.turn}:{key}."
@@ -173,17 +178,16 @@ class PipelineBody:
         failure = move.failure
         return Outcome.failed(failure.code, str(failure), may_have_run=failure.may_have_run)
 
-    def _walk(
-        self, run: RunState, key: str, scope: Mapping[str, Any], results: Outcomes
-    ) -> Value | Failed | Needs:
+    def _walk(self, run: RunState, key: str, scope: Mapping[str, Any]) -> Value | Failed | Needs:
+        step = run.step
         return walk(
             self._request,
             scope=dict(scope),
             key=f"{key}.pipe",
-            results=results,
+            results=step.results if step else Outcomes(),
             call=maker(run, lambda spot: f"{BATCH}.{spot.place}"),
             bounds=bounds_of(run, self._window),
-            at=run.step.began_at if run.step else run.clock,
+            at=step.began_at if step else run.clock,
             memo=self._memos.setdefault(key, Memo()),
         )
 
@@ -192,8 +196,7 @@ class PipelineBody:
 
     def calls(self, run: RunState, one: Pass) -> list[MadeCall]:
         """All calls of the pass."""
-        step = run.step
-        move = self._walk(run, one.key, one.scope, step.results if step else Outcomes())
+        move = self._walk(run, one.key, one.scope)
         self._memos.pop(one.key, None)
         return [MadeCall(call.action, call.params, call.outcome) for call in calls_of(move.trace)]
 

@@ -10,7 +10,6 @@ from loopagent.core.child_work import check_work, find_agent, start_child, take_
 from loopagent.core.json_values import compact_json
 from loopagent.core.lineage import MAY_GO_ON
 from loopagent.core.outcome import Outcome
-from loopagent.core.outcomes import Outcomes
 from loopagent.core.problems import Problem
 from loopagent.core.template import compile_template
 
@@ -54,11 +53,11 @@ class SubAgentBody:
         self._texts = compile_template({**texts, "context": call.context}, bare=self._bare)
 
     def look(
-        self, run: RunState, key: str, scope: Mapping[str, Any], results: Outcomes
+        self, run: RunState, key: str, scope: Mapping[str, Any], new: Mapping[str, Outcome]
     ) -> Outcome | tuple[Effect, ...]:
         """How the work ended, or the effect that has it done."""
-        if key in results:
-            return _passed(results[key])
+        if key in new:
+            return _passed(new[key])
         filled = self._texts.fill(scope, where="subAgent")
         if filled.problems:
             return Outcome.failed("invalid_params", "; ".join(str(one) for one in filled.problems))

@@ -40,8 +40,8 @@ class LoopStep:
         """Have passes done until all have ended; then keep the full results, and report."""
         course = self._follow(run, results)
         needed = course.follow(run, results)
-        if needed:
-            return Wait(needed)
+        if course.under_way:
+            return Wait(tuple(needed))
         keep = None if KEPT in results else keep_results(run, course)
         return Wait((keep,)) if keep is not None else self._done(run, course, results)
 
@@ -54,9 +54,10 @@ class LoopStep:
 
     def _follow(self, run: RunState, results: Outcomes) -> Course:
         """The course, brought along; made anew when it is not that of these results."""
-        if self._course is None or not results.continues(self._course.results):
-            self._course = self._begin(run)
-        return self._course
+        course = self._course
+        if course is None or not results.continues(course.results):
+            course = self._course = self._begin(run)
+        return course
 
     @abstractmethod
     def _begin(self, run: RunState) -> Course:

@@ -8,7 +8,7 @@ a thousand passes does not look at a thousand results each time one more of them
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from loopagent.core.effects import SetTimer, key_of
 from loopagent.core.expression import Failure, parse
@@ -67,9 +67,9 @@ class Rule:
         most: Passes at most.
         side_by_side: Passes at a time.
         go_on: Whether to go on after a failed pass.
-        pause_ms: Pause before the pass of this number, in milliseconds.
+        pause_ms: Pause before the pass of this number, in milliseconds; None for a loop without pauses.
         scope: What `{{ }}` sees in a pass.
-        more: Whether another pass is to start: yes, no, or why it cannot be said.
+        more: Whether another pass is to start: yes, no, or why it cannot be said; None for always.
         carry: Whether a pass sees what earlier ones put into the payload.
     """
 
@@ -77,10 +77,14 @@ class Rule:
     most: int
     side_by_side: int
     go_on: bool
-    pause_ms: Callable[[int], int]
+    pause_ms: Callable[[int], int] | None
     scope: Callable[[Course, int], dict[str, Any]]
-    more: Callable[[Course], bool | str]
+    more: Callable[[Course], bool | str] | None
     carry: bool
+
+
+UnderWay: TypeAlias = "tuple[int, dict[str, Any], tuple[Effect, ...]]"
+"""A pass that has not ended: its number, what it sees, which stays as it is meanwhile, and what it needs."""
 
 
 @dataclass
@@ -90,51 +94,50 @@ class Course:
     rule: Rule
     body: Body
     outputs: Outputs
+    payload: Any
+    """What passes may read of the payload."""
     in_a_row: int
     """Failed passes one after the other that stop the loop."""
     results: Outcomes = field(default_factory=Outcomes)
     ended: dict[int, Outcome] = field(default_factory=dict[int, Outcome])
-    under_way: dict[int, tuple[Effect, ...]] = field(
-        default_factory=dict[int, "tuple[Effect, ...]"]
-    )
+    under_way: dict[str, UnderWay] = field(default_factory=dict[str, UnderWay])
     next: int = 0
     begun: int = -1
     """Last pass of which the run knows anything; those up to it are taken up in any case."""
     failed: int = 0
     streak: int = 0
     stopped: str = ""
-    _seen: tuple[int, Any] | None = None
-    _scopes: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
-    """Of the passes under way: nothing that they see changes before they end."""
 
     @classmethod
     def begin(cls, run: RunState, rule: Rule, body: Body) -> Course:
         """A loop of which nothing is known yet."""
         outputs = Outputs(run.payload, rules_of(run.spec.payload.write))
-        return cls(rule, body, outputs, run.spec.limits.breaker.in_a_row)
+        seen = seen_payload(run, outputs.payload)
+        return cls(rule, body, outputs, seen, run.spec.limits.breaker.in_a_row)
 
-    def seen(self, run: RunState) -> Any:
-        """What passes may read of the payload; looked through again only after one of them has written."""
-        written = len(self.outputs.patch)
-        if self._seen is None or self._seen[0] != written:
-            self._seen = (written, seen_payload(run, self.outputs.payload))
-        return self._seen[1]
+    def follow(self, run: RunState, results: Outcomes) -> list[Effect]:
+        """Take in what became known, and start what may start.
 
-    def follow(self, run: RunState, results: Outcomes) -> tuple[Effect, ...]:
-        """Take in what became known, start what may start; returns what is needed now, empty when all has ended."""
-        new = {self._pass_of(key) for key, _ in results.since(len(self.results))}
+        Returns:
+            What is to be asked for now. The loop has ended when no pass is under way.
+        """
+        new = dict(results.since(len(self.results)))
         self.results = results
-        for index in sorted(new & self.under_way.keys()):
-            self._look(run, index)
-        self.begun = max(new | self._mentioned(run) | {self.begun})
-        if self.stopped:  # passes that waited behind an open request were never started
-            for index in [one for one in self.under_way if one > self.begun]:
-                del self.under_way[index]
-                self._scopes.pop(index, None)
-        while self._may_start(self.begun):
-            self.next += 1
-            self._look(run, self.next - 1)
-        return tuple(effect for needed in self.under_way.values() for effect in needed)
+        passes, pending = self.under_way, run.pending
+        # Only of these: no loop is so long that what one transition costs would grow with it.
+        about = {passes[key][0] if key in passes else self._pass_of(key) for key in new}
+        self.begun = max((self.begun, *about))
+        for index in sorted(about):
+            key = f"{self.rule.prefix}.{index}"
+            if key in passes:
+                self._look(run, index, key, passes[key][1], new)
+        if self.stopped or not self.next:
+            self.begun = max((self.begun, *self._mentioned(run)))
+            # Passes that waited behind an open request were never started.
+            for key in [key for key, one in passes.items() if one[0] > self.begun]:
+                del passes[key]
+        self._start(run, new)
+        return [one for _, _, needed in passes.values() for one in needed if one.id not in pending]
 
     def _mentioned(self, run: RunState) -> set[int]:
         """Passes that are under way or that a person has decided on, as after a crash."""
@@ -143,54 +146,70 @@ class Course:
             self._pass_of(one) for one in decided
         }
 
-    def _may_start(self, begun: int) -> bool:
-        """Whether to take up the next pass; one that was begun before always is."""
-        if self.next <= begun:
-            return True
-        room = len(self.under_way) < self.rule.side_by_side
-        if self.stopped or not room or self.next >= self.rule.most:
-            return False
-        more = self.rule.more(self)
-        if isinstance(more, str):
-            self.stopped = more
-        return more is True
+    def _start(self, run: RunState, new: dict[str, Outcome]) -> None:
+        """Take up the next passes: those that were begun before, and as many others as may go side by side."""
+        rule, passes, index = self.rule, self.under_way, self.next
+        while index <= self.begun or (
+            len(passes) < rule.side_by_side
+            and index < rule.most
+            and not self.stopped
+            and (rule.more is None or self._goes_on(rule.more))
+        ):
+            key, scope = f"{rule.prefix}.{index}", rule.scope(self, index)
+            pause = None if rule.pause_ms is None else self._pause(run, index, rule.pause_ms(index))
+            if pause is None:
+                self._look(run, index, key, scope, new)
+            else:
+                passes[key] = (index, scope, (pause,))
+            index += 1
+        self.next = index
 
-    def _look(self, run: RunState, index: int) -> None:
-        pause_ms = self.rule.pause_ms(index) if index >= self.rule.side_by_side else 0
-        if pause_ms and (pause := f"{PAUSE}.{index}") not in self.results:
-            due = run.clock + pause_ms / 1000.0
-            self.under_way[index] = (SetTimer(f"{run.turn}:{pause}", due),)
+    def _goes_on(self, more: Callable[[Course], bool | str]) -> bool:
+        """Whether another pass is to start; where that cannot be said, none is, and the loop says why."""
+        answer = more(self)
+        if isinstance(answer, str):
+            self.stopped = answer
+        return answer is True
+
+    def _pause(self, run: RunState, index: int, pause_ms: int) -> SetTimer | None:
+        """The pause before a pass, if there is one: none before the first ones, and none that is over."""
+        key = f"{PAUSE}.{index}"
+        if not pause_ms or index < self.rule.side_by_side or key in self.results:
+            return None
+        return SetTimer(f"{run.turn}:{key}", run.clock + pause_ms / 1000.0)
+
+    def _look(
+        self, run: RunState, index: int, key: str, scope: dict[str, Any], new: dict[str, Outcome]
+    ) -> None:
+        """Look at a pass: it has ended, or needs something."""
+        seen = self.body.look(self._now(run) if self.outputs.patch else run, key, scope, new)
+        if not isinstance(seen, Outcome):
+            self.under_way[key] = (index, scope, seen)
             return
-        key = self._key(index)
-        scope = self._scopes.pop(index, None) or self.rule.scope(self, index)
-        seen = self.body.look(self._now(run), key, scope, self.results)
-        if isinstance(seen, Outcome):
-            self._end(run, index, Pass(key, scope, seen))
-        else:
-            self.under_way[index] = seen
-            self._scopes[index] = scope
-
-    def _key(self, index: int) -> str:
-        return f"{self.rule.prefix}.{index}"
+        self.under_way.pop(key, None)
+        self.ended[index] = seen
+        if not seen.ok:
+            self._failed(seen)
+            return
+        self.streak = 0
+        if self.rule.carry:
+            self._carry(run, Pass(key, scope, seen))
 
     def _now(self, run: RunState) -> RunState:
-        """The run as a pass sees it: with the payload that earlier passes left, where it is handed on."""
-        if not self.outputs.patch:
-            return run
+        """The run as a pass sees it where earlier ones changed the payload: with what they left."""
         run = run.fork()
         run.payload = self.outputs.payload
         return run
 
-    def _end(self, run: RunState, index: int, one: Pass) -> None:
-        outcome = one.outcome
-        self.under_way.pop(index, None)
-        self.ended[index] = outcome
-        if outcome.ok:
-            self.streak = 0
-            if self.rule.carry:
-                self.body.put(run, self.outputs, one)
-                self.outputs.merge = None  # the next pass saw it, so it may change it again
-            return
+    def _carry(self, run: RunState, one: Pass) -> None:
+        """Let the next passes see what one brought."""
+        written = len(self.outputs.patch)
+        self.body.put(run, self.outputs, one)
+        self.outputs.merge = None  # the next pass saw it, so it may change it again
+        if len(self.outputs.patch) > written:
+            self.payload = seen_payload(run, self.outputs.payload)
+
+    def _failed(self, outcome: Outcome) -> None:
         self.failed += 1
         crashed = outcome.error is not None and outcome.error.code == INTERRUPTED
         self.streak += not crashed
@@ -216,7 +235,8 @@ class Course:
         return outputs
 
     def _pass(self, index: int) -> Pass:
-        return Pass(self._key(index), self.rule.scope(self, index), self.ended[index])
+        key = f"{self.rule.prefix}.{index}"
+        return Pass(key, self.rule.scope(self, index), self.ended[index])
 
     def calls(self, run: RunState) -> tuple[MadeCall, ...]:
         """The calls since the last pass that went well, and that one: earlier ones make no difference any more."""

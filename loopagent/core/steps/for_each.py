@@ -132,22 +132,31 @@ class ForEach(LoopStep, NextStep):
         carries = loop.execution_mode == "sequential"
         width = 1 if carries else min(loop.max_concurrency, run.spec.limits.max_concurrency)
 
+        item_name, index_name = loop.item_variable, loop.index_variable
+
         def scope(course: Course, index: int) -> dict[str, Any]:
-            payload = course.seen(run)
-            item, last = items[index], course.ended.get(index - 1)
-            names = {"payload": payload, "data": payload, "item": item, "index": index}
-            names["last"] = last.value if carries and last is not None else None
-            return {**names, loop.item_variable: item, loop.index_variable: index}
+            item, payload = items[index], course.payload
+            last = course.ended.get(index - 1) if carries else None
+            return {
+                "payload": payload,
+                "data": payload,
+                "item": item,
+                "index": index,
+                "last": last.value if last is not None else None,
+                item_name: item,
+                index_name: index,
+            }
 
         most = min(len(items), most_passes(run, loop))
+        delay_ms = loop.delay_between_iterations_ms
         rule = Rule(
             prefix=PREFIX,
             most=most,
             side_by_side=width,
             go_on=loop.continue_on_error,
-            pause_ms=lambda _: loop.delay_between_iterations_ms,
+            pause_ms=(lambda _: delay_ms) if delay_ms else None,
             scope=scope,
-            more=lambda _: True,
+            more=None,
             carry=carries,
         )
         return Course.begin(run, rule, body_of(loop, run, most))

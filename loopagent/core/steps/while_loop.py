@@ -94,25 +94,33 @@ class While(LoopStep, NextStep):
         past = _Past(loop)
 
         def scope(course: Course, index: int) -> dict[str, Any]:
-            payload = course.seen(run)
+            payload = course.payload
             values, errors = past.before(course, index)
             item = {"attemptNumber": index + 1, "totalAttempts": index}
-            last = course.ended[index - 1].value if index else None
-            names = {"payload": payload, "data": payload, "item": item, "last": last}
-            known = {**names, "results": values, "errors": errors, loop.item_variable: item}
-            return {**known, "attempt": index + 1}
+            return {
+                "payload": payload,
+                "data": payload,
+                "item": item,
+                "last": course.ended[index - 1].value if index else None,
+                "results": values,
+                "errors": errors,
+                loop.item_variable: item,
+                "attempt": index + 1,
+            }
 
+        most, longest_ms = most_passes(run, loop), run.spec.limits.max_pause_ms
+        pauses = loop.delay_between_iterations_ms > 0
         rule = Rule(
             prefix=PREFIX,
-            most=most_passes(run, loop),
+            most=most,
             side_by_side=1,
             go_on=loop.continue_on_error,
-            pause_ms=lambda index: min(_pause_ms(loop, index), run.spec.limits.max_pause_ms),
+            pause_ms=(lambda index: min(_pause_ms(loop, index), longest_ms)) if pauses else None,
             scope=scope,
             more=self._holds,
             carry=True,
         )
-        return Course.begin(run, rule, body_of(loop, run, most_passes(run, loop)))
+        return Course.begin(run, rule, body_of(loop, run, most))
 
     def _holds(self, course: Course) -> bool | str:
         """Whether the condition holds before the next pass, or why that cannot be said."""
