@@ -110,7 +110,10 @@ class Template:
     plain: bool
     _limits: TemplateLimits
     _root: Node
-    _lookups: int
+    _copies: bool
+    """Whether it looks up enough to make a value much larger than what is put in."""
+    _sound: bool
+    """Whether nothing was found wrong with it, however it is filled."""
     _used: tuple[tuple[Place, Expression], ...]
     _references: tuple[Reference, ...]
     _broken: tuple[Finding, ...]
@@ -126,14 +129,13 @@ class Template:
         Returns:
             The value, and what is wrong.
         """
-        limits = self._limits
-        run = Pass(scope, limits.expression, limits.max_text_chars)
+        run = Pass(scope, self._limits.expression, self._limits.max_text_chars)
         value = self._root.fill(run)
-        if self._lookups > limits.copies and larger(value, limits.max_size):
-            too_large = f"would be larger than {limits.max_size} characters and members"
+        if self._copies and larger(value, self._limits.max_size):
+            too_large = f"would be larger than {self._limits.max_size} characters and members"
             run.problems.append(Finding((), too_large))
             value = None
-        if not (run.problems or run.warnings or self._broken or self._warnings):
+        if self._sound and not run.problems and not run.warnings:
             return Filled(value)
         warnings = (*self._warnings, *run.warnings)
         return Filled(
@@ -201,7 +203,8 @@ def compile_template(
         not (reader.used or reader.escaped or (bare and reader.references)),
         limits,
         root,
-        lookups,
+        lookups > limits.copies,
+        not (reader.broken or reader.warnings),
         tuple(reader.used),
         tuple(reader.references),
         tuple(reader.broken),

@@ -169,7 +169,10 @@ class Object:
 
     def fill(self, run: Pass) -> Any:
         """Fill the members."""
-        return {key: node.fill(run) for key, node in self.members}
+        made: dict[str, Any] = {}  # no comprehension: that would be one more call
+        for key, node in self.members:
+            made[key] = node.fill(run)
+        return made
 
 
 @dataclass(frozen=True, slots=True)
