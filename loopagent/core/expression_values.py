@@ -124,6 +124,7 @@ CHARS_PER_STEP: Final = 64
 _MAX_KEYS: Final = 100
 """Most keys, and longest, that are compared with one that is missing."""
 _PLAIN: Final = frozenset({str, int, float, bool})
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def present(value: Any) -> Any:
@@ -215,9 +216,7 @@ def text_of(value: Any) -> str:
     if value is None:
         return ""
     try:
-        return json.dumps(
-            present(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")
-        )
+        return str(value) if type(value) is int else _ENCODER.encode(present(value))
     except RecursionError:
         raise Halt("nested too deep to be written as text") from None
     except (TypeError, ValueError):  # no JSON, or a number of more digits than Python writes

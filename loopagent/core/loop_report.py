@@ -34,7 +34,7 @@ def keep_results(run: RunState, course: Course) -> KeepValue | None:
     """The effect that stores the results of all passes; none for a loop that the prompt shows whole."""
     if len(course.ended) <= 2 * SHOWN_RESULTS and all(_fits(one) for one in course.ended.values()):
         return None
-    every = [_entry(index, course.ended[index]) for index in sorted(course.ended)]
+    every = [_entry(*one) for one in sorted(course.ended.items())]
     return KeepValue(f"{run.turn}:{KEPT}", every, always=True)
 
 
@@ -67,17 +67,14 @@ def finished(
         report["notStarted"] = not_started
     if stopped:
         report["stopped"] = stopped
-    failures = [index for index in sorted(course.ended) if not course.ended[index].ok]
-    if failures:
-        report["failures"] = [
-            _entry(index, course.ended[index]) for index in failures[:SHOWN_FAILURES]
-        ]
+    ended = sorted(course.ended.items())
+    if failed:
+        failures = [one for one in ended if not one[1].ok][:SHOWN_FAILURES]
+        report["failures"] = [_entry(*one) for one in failures]
     kept = results.get(KEPT)
-    good = [index for index in sorted(course.ended) if course.ended[index].ok]
+    good = [one for one in ended if one[1].ok]
     shown = good if kept is None else good[:SHOWN_RESULTS]
-    report["results" if kept is None else "first"] = [
-        _entry(index, course.ended[index], short=True) for index in shown
-    ]
+    report["results" if kept is None else "first"] = [_entry(*one, short=True) for one in shown]
     ok = not (failed or not_started or stopped)
     entry = {"call": 1, "action": f"{kind} {course.body.what}", "ok": ok, "result": report}
     if kept is not None and kept.ok:
@@ -98,9 +95,10 @@ def finished(
 
 def _went_wrong(course: Course) -> bool:
     """Whether a pass failed, or the loop could not even begin; what a person refused is no mistake."""
+    if not course.failed:
+        return bool(course.stopped and not course.ended)
     errors = [one.error for one in course.ended.values() if one.error is not None]
-    wrong = any(one.code not in NOT_FAILURES for one in errors)
-    return wrong or bool(course.stopped and not course.ended)
+    return any(one.code not in NOT_FAILURES for one in errors)
 
 
 def progress(course: Course | None, passes: int | None) -> LoopProgress | None:
@@ -126,10 +124,9 @@ def _change(run: RunState, outputs: Outputs) -> PayloadChange | None:
 
 
 def _entry(index: int, outcome: Outcome, *, short: bool = False) -> dict[str, Any]:
-    entry: dict[str, Any] = {"index": index, "ok": outcome.ok}
     if outcome.error is not None:
-        return {**entry, "error": outcome.error.public()}
-    return {**entry, "result": _cut(outcome) if short else outcome.value}
+        return {"index": index, "ok": outcome.ok, "error": outcome.error.public()}
+    return {"index": index, "ok": outcome.ok, "result": _cut(outcome) if short else outcome.value}
 
 
 def _fits(outcome: Outcome) -> bool:

@@ -69,7 +69,7 @@ class Rule:
         go_on: Whether to go on after a failed pass.
         pause_ms: Pause before the pass of this number, in milliseconds; None for a loop without pauses.
         scope: What `{{ }}` sees in a pass.
-        more: Whether another pass is to start: yes, no, or why it cannot be said; None for always.
+        more: Whether another pass is to start that would see this: yes, no, or why it cannot be said; None for always.
         carry: Whether a pass sees what earlier ones put into the payload.
     """
 
@@ -79,7 +79,7 @@ class Rule:
     go_on: bool
     pause_ms: Callable[[int], int] | None
     scope: Callable[[Course, int], dict[str, Any]]
-    more: Callable[[Course], bool | str] | None
+    more: Callable[[dict[str, Any]], bool | str] | None
     carry: bool
 
 
@@ -150,12 +150,11 @@ class Course:
         """Take up the next passes: those that were begun before, and as many others as may go side by side."""
         rule, passes, index = self.rule, self.under_way, self.next
         while index <= self.begun or (
-            len(passes) < rule.side_by_side
-            and index < rule.most
-            and not self.stopped
-            and (rule.more is None or self._goes_on(rule.more))
+            len(passes) < rule.side_by_side and index < rule.most and not self.stopped
         ):
             key, scope = f"{rule.prefix}.{index}", rule.scope(self, index)
+            if rule.more is not None and index > self.begun and not self._goes_on(rule.more(scope)):
+                break
             pause = None if rule.pause_ms is None else self._pause(run, index, rule.pause_ms(index))
             if pause is None:
                 self._look(run, index, key, scope, new)
@@ -164,12 +163,11 @@ class Course:
             index += 1
         self.next = index
 
-    def _goes_on(self, more: Callable[[Course], bool | str]) -> bool:
+    def _goes_on(self, more: bool | str) -> bool:
         """Whether another pass is to start; where that cannot be said, none is, and the loop says why."""
-        answer = more(self)
-        if isinstance(answer, str):
-            self.stopped = answer
-        return answer is True
+        if isinstance(more, str):
+            self.stopped = more
+        return more is True
 
     def _pause(self, run: RunState, index: int, pause_ms: int) -> SetTimer | None:
         """The pause before a pass, if there is one: none before the first ones, and none that is over."""
@@ -182,7 +180,8 @@ class Course:
         self, run: RunState, index: int, key: str, scope: dict[str, Any], new: dict[str, Outcome]
     ) -> None:
         """Look at a pass: it has ended, or needs something."""
-        seen = self.body.look(self._now(run) if self.outputs.patch else run, key, scope, new)
+        at = self._now(run) if self.outputs.patch and key not in new else run
+        seen = self.body.look(at, key, scope, new)
         if not isinstance(seen, Outcome):
             self.under_way[key] = (index, scope, seen)
             return
@@ -192,7 +191,7 @@ class Course:
             self._failed(seen)
             return
         self.streak = 0
-        if self.rule.carry:
+        if self.rule.carry and self.body.puts:
             self._carry(run, Pass(key, scope, seen))
 
     def _now(self, run: RunState) -> RunState:

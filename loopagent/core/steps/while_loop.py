@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import PrivateAttr
@@ -71,12 +72,11 @@ class While(LoopStep, NextStep):
         return ((PREFIX, LoopStarted(kind="while", over=loop.condition[:200], what=what)),)
 
     def _done(self, run: RunState, course: Course, results: Outcomes) -> Done:
-        if (
-            not course.stopped
-            and len(course.ended) >= course.rule.most
-            and self._holds(course) is True
-        ):
-            course.stopped = f"{course.rule.most} passes are the most; the condition still holds"
+        count, most = len(course.ended), course.rule.most
+        if not course.stopped and count >= most:
+            condition = parse(self.while_.condition)
+            if _holds(condition, course.rule.scope(course, count)) is True:
+                course.stopped = f"{most} passes are the most; the condition still holds"
         return finished(run, course, results, "while", passes=None)
 
     def progress(self) -> LoopProgress | None:
@@ -117,20 +117,18 @@ class While(LoopStep, NextStep):
             go_on=loop.continue_on_error,
             pause_ms=(lambda index: min(_pause_ms(loop, index), longest_ms)) if pauses else None,
             scope=scope,
-            more=self._holds,
+            more=partial(_holds, parse(loop.condition)),
             carry=True,
         )
         return Course.begin(run, rule, body_of(loop, run, most))
 
-    def _holds(self, course: Course) -> bool | str:
-        """Whether the condition holds before the next pass, or why that cannot be said."""
-        condition = parse(self.while_.condition)
-        if isinstance(condition, Failure):
-            return str(condition)
-        holds = condition.holds(course.rule.scope(course, len(course.ended)))
-        return (
-            f"the condition cannot be evaluated: {holds}" if isinstance(holds, Failure) else holds
-        )
+
+def _holds(condition: Expression | Failure, scope: dict[str, Any]) -> bool | str:
+    """Whether the condition holds before a pass that would see this, or why that cannot be said."""
+    if isinstance(condition, Failure):
+        return str(condition)
+    holds = condition.holds(scope)
+    return f"the condition cannot be evaluated: {holds}" if isinstance(holds, Failure) else holds
 
 
 class _Past:
