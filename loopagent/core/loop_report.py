@@ -90,6 +90,7 @@ def finished(
         facts=((course.rule.prefix, told),),
         progress=done > 0,
         failed=_went_wrong(course),
+        passes=done,
     )
 
 

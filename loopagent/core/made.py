@@ -19,22 +19,19 @@ if TYPE_CHECKING:
     from loopagent.core.steps import Done, MadeCall
     from loopagent.core.tx import Tx
 
-LOOPS: Final = frozenset({"ForEach", "While"})
-"""Steps that make passes, which are counted."""
 MAX_EACH: Final = 3
 """Calls of one action in one step that are listed one by one; more are counted."""
 MAX_CHARS: Final = 160
 """Longest list of parameters, or message of a sub-agent, in characters."""
 
 
-def note(tx: Tx, step: str, done: Done) -> None:
-    """Keep in mind what a step of a type did to the world; call it once the results were said."""
+def note(tx: Tx, done: Done) -> None:
+    """Keep in mind what a step did to the world; call it once the results were said."""
     state, most = tx.state, tx.state.spec.context.listed_effects
-    if done.calls and step not in LOOPS:
-        lines = _calls(state, done)
+    if done.passes is not None:
+        lines = _passes(state, done, done.passes)
     else:
-        lines = [*_passes(state, done)] if step in LOOPS else []
-        lines += _others(state, done)
+        lines = _calls(state, done) if done.calls else [*_others(state, done)]
     if lines:
         known = (*state.made, *((state.messages, one) for one in lines))
         state.made_before += max(0, len(known) - most)
@@ -84,13 +81,11 @@ def _others(state: RunState, done: Done) -> Iterator[str]:
             yield f"client tool {one['tool']}"
 
 
-def _passes(state: RunState, done: Done) -> Iterator[str]:
+def _passes(state: RunState, done: Done, count: int) -> list[str]:
     """Passes of a loop that ended well, unless its calls only read; of those, only the last ones are known."""
-    if done.calls and not any(_changes(state, one.action) for one in done.calls):
-        return
-    for one in done.results:
-        if count := int(one["result"].get("done") or 0):
-            yield f"{one['action']}, {count} pass{'es' if count > 1 else ''}"
+    if not count or (done.calls and not any(_changes(state, one.action) for one in done.calls)):
+        return []
+    return [f"{one['action']}, {count} pass{'es' if count > 1 else ''}" for one in done.results]
 
 
 def _agent_changes(state: RunState, name: str) -> bool:

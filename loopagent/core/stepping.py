@@ -89,11 +89,11 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
         commit_payload(tx, done.payload)
     if done.results:
         text = results_text(done.results, handle=lambda one: handle_of(tx, one))
-        size, kind = tx.say("user", "results", text), step.request["type"]
-        made.note(tx, kind, done)
+        size = tx.say("user", "results", text)
+        made.note(tx, done)
         view = tx.state.view
         if size >= tx.state.spec.context.stub_bytes or view.latest or view.outdated:
-            superseded.note(tx, done.calls if kind == "Actions" else (), size)
+            superseded.note(tx, done.calls if step.request["type"] == "Actions" else (), size)
     if done.said or done.skills or done.notices:
         _pass_on(tx, done)
     if step.notes:

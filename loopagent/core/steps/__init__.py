@@ -73,6 +73,8 @@ class Done:
     facts: tuple[tuple[str, FactData], ...] = ()
     skills: tuple[tuple[str, str | None], ...] = ()
     """Skills that become active, each with the model's reason."""
+    passes: int | None = None
+    """For a step that makes passes, how many of them went well; `calls` are then only the last ones."""
     ends: str | None = None
 
 
