@@ -9,7 +9,7 @@ import dis
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from time import monotonic
 from types import UnionType
 from typing import (
@@ -30,7 +30,7 @@ from typing import (
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import ErrorDetails, SchemaError
+from pydantic_core import ErrorDetails, SchemaError, SchemaValidator, core_schema
 
 from loopagent.code_digest import function_digest
 from loopagent.core.action_spec import ActionRetry, ActionSpec, EffectClass
@@ -152,8 +152,6 @@ class Action(Generic[P, R]):
         self.wants_context = bool(contexts)
         self._model = model
         self._contexts = contexts
-        # The fields have names of their own, so that a parameter may be called `json` or `schema`.
-        self._names = tuple(zip(model.model_fields, _names(model), strict=True))
         update_wrapper(cast("Any", self), fn)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -174,11 +172,14 @@ class Action(Generic[P, R]):
         Raises:
             pydantic.ValidationError: A parameter does not fit its type.
         """
-        typed = self._model.model_validate(params)
-        arguments = {name: getattr(typed, key) for key, name in self._names}
-        if self._contexts:
-            arguments.update(dict.fromkeys(self._contexts, context))
+        arguments = self._typed(params)
+        for name in self._contexts:
+            arguments[name] = context
         return arguments
+
+    @cached_property
+    def _typed(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        return _typing(self._model)
 
 
 @overload
@@ -302,6 +303,7 @@ def _parameters(
         # Ours comes first: what the author wrote in place wins over the docstring.
         ours = Field(alias=name, description=texts.get(name))
         default = ... if one.default is one.empty else one.default
+        # The fields have names of their own, so that a parameter may be called `json` or `schema`.
         fields[f"p{index}"] = (Annotated[(base, ours, *extras)], default)
     try:
         model, schema = _model(fields)
@@ -378,5 +380,20 @@ _WAITING = frozenset({"GET_AWAITABLE", "GET_ANEXT", "SEND", "YIELD_VALUE"})
 """Instructions in which a coroutine may be suspended."""
 
 
-def _names(model: type[BaseModel]) -> list[str]:
-    return [str(one.alias) for one in model.model_fields.values()]
+def _typing(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """What types parameters as a model does, and gives them by their own names without an object in between."""
+    whole: Any = model.__pydantic_core_schema__
+    shared = whole["type"] == "definitions"
+    own = whole["schema"] if shared else whole
+    fields = {
+        str(one.alias): core_schema.typed_dict_field(
+            own["schema"]["fields"][key]["schema"], required=one.is_required()
+        )
+        for key, one in model.model_fields.items()
+    }
+    typed: Any = core_schema.typed_dict_schema(
+        fields, extra_behavior="forbid", config=own["config"]
+    )
+    if shared:
+        typed = core_schema.definitions_schema(typed, whole["definitions"])
+    return SchemaValidator(typed).validate_python

@@ -28,9 +28,8 @@ LEVELS: Final = ("debug", "info", "warning", "error")
 _EFFECT: ContextVar[tuple[str, str] | None] = ContextVar("effect", default=None)
 
 
-def performing(run_id: str, effect_id: str) -> None:
-    """Say which effect this task performs from now on; tasks and threads that it starts take that over."""
-    _EFFECT.set((run_id, effect_id))
+performing: Final = _EFFECT.set
+"""Says which effect of which run this task performs from now on; tasks and threads that it starts take that over."""
 
 
 def place(run_id: object = None) -> dict[str, Any]:

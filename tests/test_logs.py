@@ -119,7 +119,7 @@ async def test_every_record_of_an_effect_says_of_which() -> None:
 
 def test_another_run_is_not_taken_for_the_effect() -> None:
     async def inside() -> None:
-        logs.performing("run_1", "3:action.0")
+        logs.performing(("run_1", "3:action.0"))
         logs.log.info("x", run_id="run_2")
         logs.log.info("y")
         logging.getLogger("library").warning("z")

@@ -16,7 +16,8 @@ from pydantic import ValidationError
 
 from loopagent.action import Action, ActionContext, CallClock
 from loopagent.core.jsonable import NotJsonError, TooLargeError, storable, to_jsonable
-from loopagent.core.outcome import Outcome
+from loopagent.core.outcome import ErrorInfo, Outcome
+from loopagent.core.text import clean_text
 from loopagent.errors import ActionError, AsksPersonError
 from loopagent.logs import log
 from loopagent.runtime.coroutines import CANCELLED_ITSELF, AsyncAttempt, kill
@@ -117,22 +118,23 @@ class Invoker:
         call = _Call(action, params, context, seconds, ends_at, max_result_bytes)
         attempts = 1
         outcome = await self._attempt(call)
-        while attempts < spec.retry.max_attempts and _worth_repeating(action, outcome):
-            if not await _pause(call, attempts):
-                break
+        while outcome.error is not None and await _may_repeat(call, outcome.error, attempts):
             attempts += 1
             outcome = await self._attempt(call)
+            object.__setattr__(outcome, "attempts", attempts)
         duration_ms = round((perf_counter() - started) * 1000, 2)
         if (
-            action.is_async
-            and duration_ms > seconds * 1000 + LATE_MS
+            duration_ms > seconds * 1000 + LATE_MS
+            and action.is_async
             and code_of(outcome) != "timeout"
         ):
             # It was not told that its time is over, so it kept the event loop, and with it all other runs.
             log.warning(
                 "action.held_up_all", action=spec.name, duration_ms=duration_ms, hint=HELD_UP
             )
-        return Outcome(outcome.ok, outcome.value, outcome.error, duration_ms, attempts)
+        # Nobody else has seen the outcome yet; a copy with the duration would be one more for each call.
+        object.__setattr__(outcome, "duration_ms", duration_ms)
+        return outcome
 
     async def aclose(self) -> None:
         """End every async action that still runs, even one that ignores it; threads are let go."""
@@ -177,23 +179,22 @@ class Invoker:
 
     async def _attempt(self, call: _Call) -> Outcome:
         action = call.action
+        if self._closed:
+            return _not_started(action, "the runtime is shutting down")
+        work: Outcome | AsyncAttempt | Work[Outcome]
         try:
-            arguments = self._arguments(call)
-            quick = action.never_waits and not action.spec.serial
-            work = await (self._run_through if quick else self._start)(call, arguments)
+            arguments = action.arguments(call.params, call.context)
+            if action.never_waits and not action.spec.serial:
+                work = self._run_through(call, arguments)
+            else:
+                work = await self._start(call, arguments)
         except BusyError as error:
-            text = f"{call.action.spec.name} was not started: {error}."
-            return Outcome.failed("not_started", text)
+            return _not_started(action, str(error))
         except ValidationError as error:
             return self._failure("bad_params", complaints(error))
         except Exception as error:  # a validator of the author's may raise anything
             return self._failed(error)
         return work if isinstance(work, Outcome) else await self._outcome(call, work)
-
-    def _arguments(self, call: _Call) -> dict[str, Any]:
-        if self._closed:
-            raise BusyError("the runtime is shutting down")
-        return call.action.arguments(call.params, call.context)
 
     async def _start(
         self, call: _Call, arguments: dict[str, Any]
@@ -221,7 +222,7 @@ class Invoker:
             raise BusyError(text) from None
         return lock.release
 
-    async def _run_through(self, call: _Call, arguments: dict[str, Any]) -> Outcome | AsyncAttempt:
+    def _run_through(self, call: _Call, arguments: dict[str, Any]) -> Outcome | AsyncAttempt:
         """Run an async action that never waits: nothing can come between, so it needs no task and no timer."""
         try:
             copy_context().run(call.action.fn(**arguments).send, None)
@@ -349,12 +350,17 @@ class Invoker:
 
 
 def _masked(mask: Callable[[str], str], text: str) -> str:
-    return mask(storable(text))
+    """A text as it can be stored and may be seen; `storable` is written out, as every text comes by here."""
+    return mask(text if text.isascii() and "\0" not in text else clean_text(text))
 
 
 def code_of(outcome: Outcome) -> str:
     """Why it failed; empty if it did not."""
     return outcome.error.code if outcome.error is not None else ""
+
+
+def _not_started(action: AnyAction, why: str) -> Outcome:
+    return Outcome.failed("not_started", f"{action.spec.name} was not started: {why}.")
 
 
 def _timed_out(call: _Call) -> Outcome:
@@ -370,16 +376,14 @@ def _timed_out(call: _Call) -> Outcome:
     return Outcome.failed("timeout", text, may_have_run=spec.effects != "read")
 
 
-def _worth_repeating(action: AnyAction, outcome: Outcome) -> bool:
-    error = outcome.error
-    if error is None or error.fatal or error.code in FINAL_CODES:
+async def _may_repeat(call: _Call, error: ErrorInfo, attempts: int) -> bool:
+    """Wait before the next attempt, where there is to be one; False when no time would be left for it."""
+    spec = call.action.spec
+    if attempts >= spec.retry.max_attempts or not spec.repeatable:
         return False
-    return action.spec.repeatable
-
-
-async def _pause(call: _Call, attempts: int) -> bool:
-    """Wait before the next attempt; False when no time would be left for it."""
-    wanted = call.action.spec.retry.backoff_seconds * 2 ** (attempts - 1)
+    if error.fatal or error.code in FINAL_CODES:
+        return False
+    wanted = spec.retry.backoff_seconds * 2 ** (attempts - 1)
     pause = min(wanted, MAX_BACKOFF_SECONDS)
     if asyncio.get_running_loop().time() + pause >= call.ends_at:
         return False

@@ -24,13 +24,17 @@ HEAD_SHARE = 0.75
 """Part of the shown text of a long result that comes from its start; the rest comes from its end."""
 
 
-def stays(outcome: Outcome, cap_chars: int) -> bool:
-    """Whether an outcome is fit for the prompt as it is."""
+def _stays(outcome: Outcome, cap_chars: int, *, always: bool) -> bool:
+    """Whether an outcome is not kept: there is nothing to keep, or it is fit for the prompt as it is."""
     value = outcome.value
-    if not outcome.ok or value is None:
+    if value is None or not outcome.ok:
         return True
+    if always:
+        return False
+    if type(value) is str:
+        return len(value) <= cap_chars
     posing = isinstance(value, dict) and STORED in value
-    return len(outcome.text()) <= cap_chars and not posing
+    return not posing and len(outcome.text()) <= cap_chars
 
 
 async def kept(
@@ -41,10 +45,8 @@ async def kept(
     cap_chars: int,
     *,
     always: bool = False,
-    keeping: Keeping = AS_USUAL,
-    params: dict[str, Any] | None = None,
 ) -> Outcome:
-    """The outcome, with a result over the cap kept in the store and replaced by a summary, or head, tail and size.
+    """The outcome, with a result over the cap kept in the store and replaced by head, tail and size.
 
     Args:
         store: Where it is kept.
@@ -53,12 +55,43 @@ async def kept(
         outcome: The outcome as it came.
         cap_chars: Longest result, as text, that stays as it is.
         always: Keep a shorter one too.
-        keeping: What the action says about that.
-        params: Parameters of the call, for the summary.
     """
-    nothing = not outcome.ok or outcome.value is None
-    if nothing or (not (always or keeping.always) and stays(outcome, cap_chars)):
+    if _stays(outcome, cap_chars, always=always):
         return outcome
+    return await _put(store, run_id, call_id, outcome, cap_chars, keeping=AS_USUAL, params={})
+
+
+async def kept_as_said(
+    store: Store,
+    state: RunState,
+    effect: RunAction,
+    outcome: Outcome,
+    action: Action[..., Any] | None,
+) -> Outcome:
+    """The outcome of a call, kept and shown as its action says: with a summary of its own, or however short it is."""
+    cap = state.spec.limits.max_result_chars
+    if effect.room:
+        cap = max(cap, effect.room)
+    elif action is not None and action.spec.max_result_chars:
+        cap = min(cap, action.spec.max_result_chars)
+    keeping = AS_USUAL if action is None else action.keeping or AS_USUAL
+    if _stays(outcome, cap, always=keeping.always):
+        return outcome
+    return await _put(
+        store, state.id, effect.id, outcome, cap, keeping=keeping, params=effect.params
+    )
+
+
+async def _put(
+    store: Store,
+    run_id: str,
+    call_id: str,
+    outcome: Outcome,
+    cap_chars: int,
+    *,
+    keeping: Keeping,
+    params: dict[str, Any],
+) -> Outcome:
     text = outcome.text()
     content = text.encode("utf-8", "replace")
     plain = "text/plain" if isinstance(outcome.value, str) else "application/json"
@@ -69,7 +102,7 @@ async def kept(
         content=content,
     )
     await store.put_artifact(run_id, stored)
-    summary = "" if keeping.summary is None else keeping.summary(outcome.value, params or {})
+    summary = "" if keeping.summary is None else keeping.summary(outcome.value, params)
     about: dict[str, Any] = {
         "artifactId": stored.artifact_id,
         "callId": call_id,
@@ -80,28 +113,6 @@ async def kept(
         about["name"] = keeping.name
     shown = {"summary": summary[:cap_chars]} if summary else _ends(text, cap_chars)
     return outcome.with_value({STORED: about | shown})
-
-
-async def kept_as_said(
-    store: Store,
-    state: RunState,
-    effect: RunAction,
-    outcome: Outcome,
-    action: Action[..., Any] | None,
-) -> Outcome:
-    """The outcome of a call as its action wants it kept and shown; see `kept`."""
-    cap = max(state.spec.limits.max_result_chars, effect.room)
-    if action is None:
-        return await kept(store, state.id, effect.id, outcome, cap)
-    return await kept(
-        store,
-        state.id,
-        effect.id,
-        outcome,
-        cap if effect.room else min(cap, action.spec.max_result_chars or cap),
-        keeping=action.keeping or AS_USUAL,
-        params=effect.params,
-    )
 
 
 def _ends(text: str, cap_chars: int) -> dict[str, str]:

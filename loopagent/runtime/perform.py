@@ -50,7 +50,6 @@ from loopagent.runtime.streaming import masked
 
 if TYPE_CHECKING:
     from loopagent.action import Action
-    from loopagent.core.agent_spec import Limits
     from loopagent.ports import Store
     from loopagent.runtime.bus import Bus
     from loopagent.runtime.invoke import Invoker
@@ -130,8 +129,9 @@ class Performer:
 
     async def _run_action(self, live: Live, effect: RunAction, report: Report) -> Outcome:
         action = await self.at_hand.action(live.state, effect.action)
-        early = None if live.early is None else await live.early.taken(effect)
-        outcome = await self._call(live, effect, action, report) if early is None else early
+        outcome = None if live.early is None else await live.early.taken(effect)
+        if outcome is None:
+            outcome = await self._call(live, effect, action, report)
         if outcome.error is not None and outcome.error.code == ASKS:
             return outcome  # it has not ended
         if live.state.spec.hooks:
@@ -148,22 +148,32 @@ class Performer:
     async def _call(
         self, live: Live, effect: RunAction, action: Action[..., Any] | None, report: Report
     ) -> Outcome:
-        state = live.state
         if action is None:
             return Outcome.failed(
                 "unknown_action", f"Action {effect.action!r} is not available any more.", fatal=True
             )
-        most = _most_bytes(state.spec.limits, effect)
-        bounds = {"timeout_ms": effect.timeout_ms, "max_result_bytes": most}
-        if not action.wants_context:
-            return await self._invoker.invoke(action, effect.params, None, **bounds)
-        asking = Asking(
-            lambda name: self.models.beside(live, effect, report, names=(name,) if name else ()),
-            place_in_tree(state),
+        limits = live.state.spec.limits
+        most = limits.max_result_bytes
+        if effect.whole:  # the pipeline that asked for it holds it
+            most = min(most, limits.max_pipeline_bytes)
+        asking = self._asking(live, effect, report) if action.wants_context else None
+        context = None if asking is None else self._context(live, effect, asking, report)
+        outcome = await self._invoker.invoke(
+            action,
+            effect.params,
+            context,
+            timeout_ms=effect.timeout_ms,
+            max_result_bytes=most,
         )
-        context = self._context(live, effect, asking, report)
-        outcome = await self._invoker.invoke(action, effect.params, context, **bounds)
-        return replace(outcome, model_calls=tuple(asking.calls)) if asking.calls else outcome
+        if asking is None or not asking.calls:
+            return outcome
+        return replace(outcome, model_calls=tuple(asking.calls))
+
+    def _asking(self, live: Live, effect: RunAction, report: Report) -> Asking:
+        return Asking(
+            lambda name: self.models.beside(live, effect, report, names=(name,) if name else ()),
+            place_in_tree(live.state),
+        )
 
     def _context(
         self, live: Live, effect: RunAction, asking: Asking, report: Report
@@ -255,9 +265,3 @@ class Performer:
         del live, report
         await asyncio.sleep(max(0.0, effect.due - self._clock()))
         return Outcome.done()
-
-
-def _most_bytes(bounds: Limits, effect: RunAction) -> int:
-    """How large a result may be; one for a pipeline is held by it."""
-    most = bounds.max_result_bytes
-    return min(most, bounds.max_pipeline_bytes) if effect.whole else most

@@ -107,7 +107,7 @@ class Workers:
                 await self._engine.record(live, what, data)
 
         live.tasks[effect.id] = worker
-        performing(live.run_id, effect.id)  # what is written meanwhile is about that
+        performing((live.run_id, effect.id))  # what is written meanwhile is about that
         heard = log.hears(INFO)
         if heard:
             log_start(live, effect)
