@@ -56,6 +56,10 @@ class _Call:
             self.context.clock.stopped = True
 
 
+_Work: TypeAlias = Outcome | AsyncAttempt | Work[Outcome]
+"""An attempt that is over, or one that is under way."""
+
+
 class Invoker:
     """Calls actions, on one event loop; `aclose` ends what still runs.
 
@@ -116,13 +120,15 @@ class Invoker:
         if context is not None and action.wants_context:
             context = self._bound(context, ends_at)
         call = _Call(action, params, context, seconds, ends_at, max_result_bytes)
+        at_once = action.never_waits and not spec.serial
         attempts = 1
-        outcome = await self._attempt(call)
-        while outcome.error is not None and await _may_repeat(call, outcome.error, attempts):
+        while True:
+            work = self._run_through(call) if at_once else await self._begun(call)
+            outcome = work if isinstance(work, Outcome) else await self._outcome(call, work)
+            if outcome.error is None or not await _may_repeat(call, outcome.error, attempts):
+                break
             attempts += 1
-            outcome = await self._attempt(call)
-            object.__setattr__(outcome, "attempts", attempts)
-        duration_ms = round((perf_counter() - started) * 1000, 2)
+        duration_ms = round((perf_counter() - started) * 100_000) / 100  # quicker than two digits
         if (
             duration_ms > seconds * 1000 + LATE_MS
             and action.is_async
@@ -134,6 +140,8 @@ class Invoker:
             )
         # Nobody else has seen the outcome yet; a copy with the duration would be one more for each call.
         object.__setattr__(outcome, "duration_ms", duration_ms)
+        if attempts > 1:
+            object.__setattr__(outcome, "attempts", attempts)
         return outcome
 
     async def aclose(self) -> None:
@@ -177,28 +185,28 @@ class Invoker:
         timeout_ms = max(1, min(action.spec.timeout_ms, left_ms))
         return await self.invoke(action, params, context, timeout_ms=timeout_ms)
 
-    async def _attempt(self, call: _Call) -> Outcome:
-        action = call.action
-        if self._closed:
-            return _not_started(action, "the runtime is shutting down")
-        work: Outcome | AsyncAttempt | Work[Outcome]
+    async def _begun(self, call: _Call) -> _Work:
+        """One attempt, under way."""
         try:
-            arguments = action.arguments(call.params, call.context)
-            if action.never_waits and not action.spec.serial:
-                work = self._run_through(call, arguments)
-            else:
-                work = await self._start(call, arguments)
-        except BusyError as error:
-            return _not_started(action, str(error))
-        except ValidationError as error:
-            return self._failure("bad_params", complaints(error))
-        except Exception as error:  # a validator of the author's may raise anything
-            return self._failed(error)
-        return work if isinstance(work, Outcome) else await self._outcome(call, work)
+            return await self._start(call, self._arguments(call))
+        except Exception as error:
+            return self._refused(call, error)
 
-    async def _start(
-        self, call: _Call, arguments: dict[str, Any]
-    ) -> Outcome | AsyncAttempt | Work[Outcome]:
+    def _arguments(self, call: _Call) -> dict[str, Any]:
+        if self._closed:
+            raise BusyError("the runtime is shutting down")
+        return call.action.arguments(call.params, call.context)
+
+    def _refused(self, call: _Call, error: Exception) -> Outcome:
+        """An attempt that did not begin; a validator of the author's may raise anything."""
+        if isinstance(error, BusyError):
+            text = f"{call.action.spec.name} was not started: {error}."
+            return Outcome.failed("not_started", text)
+        if isinstance(error, ValidationError):
+            return self._failure("bad_params", complaints(error))
+        return self._failed(error)
+
+    async def _start(self, call: _Call, arguments: dict[str, Any]) -> _Work:
         """Begin one attempt, when it is its turn."""
         on_end = await self._turn(call) if call.action.spec.serial else None
         if call.action.is_async:
@@ -222,10 +230,14 @@ class Invoker:
             raise BusyError(text) from None
         return lock.release
 
-    def _run_through(self, call: _Call, arguments: dict[str, Any]) -> Outcome | AsyncAttempt:
+    def _run_through(self, call: _Call) -> _Work:
         """Run an async action that never waits: nothing can come between, so it needs no task and no timer."""
         try:
-            copy_context().run(call.action.fn(**arguments).send, None)
+            running = call.action.fn(**self._arguments(call))
+        except Exception as error:
+            return self._refused(call, error)
+        try:
+            copy_context().run(running.send, None)
         except StopIteration as end:
             value = end.value
         except asyncio.CancelledError:
@@ -357,10 +369,6 @@ def _masked(mask: Callable[[str], str], text: str) -> str:
 def code_of(outcome: Outcome) -> str:
     """Why it failed; empty if it did not."""
     return outcome.error.code if outcome.error is not None else ""
-
-
-def _not_started(action: AnyAction, why: str) -> Outcome:
-    return Outcome.failed("not_started", f"{action.spec.name} was not started: {why}.")
 
 
 def _timed_out(call: _Call) -> Outcome:
