@@ -124,9 +124,10 @@ class _Walk:
 
     def convert(self, value: Any) -> Any:
         """The JSON form of a value at the current place."""
-        convert = _EXACT.get(value.__class__)
-        if convert is not None:
-            return convert(self, value)
+        return _EXACT.get(value.__class__, _Walk.other)(self, value)
+
+    def other(self, value: Any) -> Any:
+        """The JSON form of a value whose class is none of the most usual ones."""
         return next(convert for known, convert in _OTHERS if isinstance(value, known))(self, value)
 
     def grow(self, size: int) -> None:
@@ -166,7 +167,8 @@ class _Walk:
         self._enter(value)
         try:
             for one in value:
-                made.append(self.convert(one))  # noqa: PERF401 - its length is the error's index
+                # Its length is the error's index; `convert` would be one more call for each.
+                made.append(_EXACT.get(one.__class__, _Walk.other)(self, one))  # noqa: PERF401
         except NotJsonError as error:
             error.path = f"[{len(made)}]{error.path}"
             raise
@@ -200,11 +202,11 @@ class _Walk:
         made: dict[str, Any] = {}
         self._enter(owner)
         for key, one in items:
-            name = self.key(key)
+            name = self.string(key) if key.__class__ is str else self.key(key)
             if name in made:
                 raise NotJsonError(f"two keys become {name!r}; rename one")
             try:
-                made[name] = self.convert(one)
+                made[name] = _EXACT.get(one.__class__, _Walk.other)(self, one)
             except NotJsonError as error:
                 error.path = f".{name}{error.path}"
                 raise

@@ -67,7 +67,7 @@ class Outcome:
     @classmethod
     def done(cls, value: Any = None, *, duration_ms: float = 0.0, attempts: int = 1) -> Outcome:
         """It worked."""
-        return cls(ok=True, value=value, duration_ms=round(duration_ms, 2), attempts=attempts)
+        return cls(True, value, None, round(duration_ms, 2), attempts)
 
     @classmethod
     def failed(
@@ -82,7 +82,7 @@ class Outcome:
     ) -> Outcome:
         """It did not work."""
         error = ErrorInfo(code, message, fatal, may_have_run)
-        return cls(ok=False, error=error, duration_ms=round(duration_ms, 2), attempts=attempts)
+        return cls(False, None, error, round(duration_ms, 2), attempts)
 
     def with_value(self, value: Any) -> Outcome:
         """The same outcome with another value."""

@@ -34,10 +34,19 @@ class AtHand:
 
     async def action(self, state: RunState, name: str) -> Action[..., Any] | None:
         """The code of an action of a run; None when it is not to be had here any more."""
+        return self.of_process(state, name) or await self.of_library(state, name)
+
+    def of_process(self, state: RunState, name: str) -> Action[..., Any] | None:
+        """The same, if it is code of the process, as most is: there is nothing to wait for."""
         spec = usable_action(state, name)
         if spec is None or not spec.definition:
             return self._action_of(state.spec.name, name)
-        if self._built_of is None:
+        return None
+
+    async def of_library(self, state: RunState, name: str) -> Action[..., Any] | None:
+        """The same, if the library keeps its definition."""
+        spec = usable_action(state, name)
+        if spec is None or not spec.definition or self._built_of is None:
             return None
         try:
             return await self._built_of(state.tenant, spec.definition)

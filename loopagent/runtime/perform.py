@@ -128,7 +128,9 @@ class Performer:
         return await self.models.next_step(live, effect, report)
 
     async def _run_action(self, live: Live, effect: RunAction, report: Report) -> Outcome:
-        action = await self.at_hand.action(live.state, effect.action)
+        state, name = live.state, effect.action
+        found = self.at_hand
+        action = found.of_process(state, name) or await found.of_library(state, name)
         outcome = None if live.early is None else await live.early.taken(effect)
         if outcome is None:
             outcome = await self._call(live, effect, action, report)
@@ -156,8 +158,10 @@ class Performer:
         most = limits.max_result_bytes
         if effect.whole:  # the pipeline that asked for it holds it
             most = min(most, limits.max_pipeline_bytes)
-        asking = self._asking(live, effect, report) if action.wants_context else None
-        context = None if asking is None else self._context(live, effect, asking, report)
+        asking = context = None
+        if action.wants_context:
+            asking = self._asking(live, effect, report)
+            context = self._context(live, effect, asking, report)
         outcome = await self._invoker.invoke(
             action,
             effect.params,
