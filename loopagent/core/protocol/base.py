@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Final, Self, cast
+from typing import Annotated, Any, ClassVar, Final, cast
 
 from pydantic import (
     BaseModel,
@@ -28,7 +28,8 @@ from loopagent.core.text import decode_json
 _NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 PARAMETERS: Final = ("params", "parameters", "arguments", "args", "input", "inputs", "with")
 """What models call the parameters of a call, as they know it from other protocols."""
-_set: Final = object.__setattr__  # the classes are frozen
+VISIBLE: Final = r"\S"
+"""Pattern of texts with at least one visible character."""
 
 
 def wire_name(field: str) -> str:
@@ -71,23 +72,6 @@ class Wire(Described, BaseModel):
         """Drop keys that hold null, where null means nothing."""
         kept = cls.null_means_null
         return {key: one for key, one in fields.items() if one is not None or key in kept}
-
-    @classmethod
-    def made_of(cls, fields: dict[str, Any], given: set[str]) -> Self:
-        """Make an object of what is known to be right, as validating it would: a good deal cheaper.
-
-        `model_construct` does the same but looks at every field for aliases and defaults.
-
-        Args:
-            fields: The value of every field by its Python name, in their order; belongs to the object from now on.
-            given: Names of the fields that were given.
-        """
-        made = cls.__new__(cls)
-        _set(made, "__dict__", fields)
-        _set(made, "__pydantic_fields_set__", given)
-        _set(made, "__pydantic_extra__", None)
-        _set(made, "__pydantic_private__", None)
-        return made
 
     @classmethod
     def tidy(cls, fields: dict[str, Any]) -> dict[str, Any]:
@@ -174,7 +158,7 @@ WORK_NAMES: Final = {
     **named("message", "task"),
 }
 """Other names of the keys of a piece of work for a sub-agent."""
-NonBlank = Annotated[str, Field(pattern=r"\S")]
+NonBlank = Annotated[str, Field(pattern=VISIBLE)]
 """Text with at least one visible character."""
 Params = Annotated[dict[str, Any], BeforeValidator(_free_object), FREE_OBJECT]
 """A free object. Text that holds one is decoded; null and blank text are the empty object."""

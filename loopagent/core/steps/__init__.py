@@ -139,17 +139,6 @@ class NextStep(Wire):
         """Whether the prompt names the type; a type that is offered but not shown is still understood."""
         return cls.offered(agent)
 
-    @classmethod
-    def at_a_glance(cls, fields: dict[str, Any], most: int) -> Self | None:
-        """The step, when its fields are plainly right, made cheaper than by validating them; else None.
-
-        Args:
-            fields: The `nextStep` of this type as it came; it is not changed.
-            most: Most entries in its lists together.
-        """
-        del fields, most
-        return None
-
     def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
         """Check the request against what the agent has: names, parameters, counts.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from loopagent.core.agent_spec import AgentSpec
     from loopagent.core.outcome import Outcome
     from loopagent.core.state import RunState
-
-
-_KEYS: Final = frozenset({"type", "actions"})
-_CALL_KEYS: Final = frozenset({"name", "params"})
 
 
 class ActionCall(Wire):
@@ -61,22 +57,6 @@ class Actions(NextStep):
             "actions": [{"name": "search", "params": {"query": "open orders"}}],
         },
     }
-
-    @classmethod
-    def at_a_glance(cls, fields: dict[str, Any], most: int) -> Self | None:
-        """The step, if each call is a name and an object of parameters: nearly every call is."""
-        listed = fields.get("actions")
-        if type(listed) is not list or fields.keys() != _KEYS or not 0 < len(listed) <= most:
-            return None
-        calls: list[ActionCall] = []
-        for one in listed:
-            if type(one) is not dict or one.keys() != _CALL_KEYS:
-                return None
-            name, params = one["name"], one["params"]
-            if type(name) is not str or not name.strip() or type(params) is not dict:
-                return None
-            calls.append(ActionCall.made_of({"name": name, "params": {**params}}, {*_CALL_KEYS}))
-        return cls.made_of({"type": "Actions", "actions": calls}, {*_KEYS})
 
     @classmethod
     def offered(cls, agent: AgentSpec) -> bool:
