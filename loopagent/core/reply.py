@@ -101,17 +101,17 @@ def read_reply(text: str, finish: str = "stop", *, rules: ReplyRules = DEFAULT_R
         return Reading("truncated", warnings=found.repairs)
     if found.problems:
         return Reading("refuse", warnings=found.repairs, problems=found.problems)
-    reading = _read_value(found.value, list(found.repairs), rules)
+    warnings, seen = list(found.repairs), envelope_at_a_glance(found.value, rules.max_entries)
+    case = _closely(found.value, warnings, rules) if seen is None else _Case(*seen, warnings, rules)
+    reading = case.decide() if isinstance(case, _Case) else case
     if found.closed and (reading.outcome not in {"complete", "step"} or reading.implied_chat):
         # Its last brace was missing and it does not say what to do: more than the brace is missing.
         return Reading("truncated", warnings=reading.warnings)
     return replace(reading, repairs=found.repairs) if found.repairs else reading
 
 
-def _read_value(value: Any, warnings: list[str], rules: ReplyRules) -> Reading:
-    seen = envelope_at_a_glance(value, rules.max_entries)
-    if seen is not None:
-        return _Case(*seen, warnings, rules).decide()
+def _closely(value: Any, warnings: list[str], rules: ReplyRules) -> _Case | Reading:
+    """A reply that may have to be folded first, and is validated field by field; a refusal where that fails."""
     reply = canonical_reply(value, rules.max_entries)
     found: list[Problem] = []
     if reply is None:
@@ -123,7 +123,7 @@ def _read_value(value: Any, warnings: list[str], rules: ReplyRules) -> Reading:
     problems = [*found, *(response if isinstance(response, list) else ())]
     if reply is None or problems or isinstance(response, list):
         return _refused(warnings, *problems)
-    return _Case(reply, response, warnings, rules).decide()
+    return _Case(reply, response, warnings, rules)
 
 
 def _refused(warnings: list[str], *problems: Problem) -> Reading:
@@ -150,16 +150,17 @@ class _Case:
             self._set("nextStep", "next_step", None)
             self.warnings.append("nextStep: Retry ignored beside the completion")
             return self._complete()
-        if not self._allows(kind):
-            allowed = ", ".join(sorted(self.rules.allowed_steps or ())) or "none"
-            got = shorten(kind)
-            message = f"expected a step this agent may use ({allowed}), got {got}"
+        allowed = self.rules.allowed_steps
+        if allowed is not None and kind not in allowed:
+            names, got = ", ".join(sorted(allowed)) or "none", shorten(kind)
+            message = f"expected a step this agent may use ({names}), got {got}"
             return _refused(self.warnings, Problem("nextStep.type", message, got))
         if kind == "Chat":
             return self._chat()
         if "responseForm" in self.reply:
             self.warnings.append(f"responseForm: not shown with {kind}; ask with Chat")
-        return self._reading("step", kind, claims_complete=complete)
+        warnings = tuple(self.warnings)
+        return Reading("step", kind, self.reply, self.response, warnings, claims_complete=complete)
 
     def _allows(self, kind: str) -> bool:
         return self.rules.allowed_steps is None or kind in self.rules.allowed_steps

@@ -155,7 +155,11 @@ def read_text(text: str, *, max_chars: int = MAX_CHARS, max_depth: int = MAX_DEP
     if len(text) > max_chars:
         return _refused(f"the reply has {len(text)} characters; at most {max_chars} are read")
     try:
-        return _cleaned(_read(text, max_depth), text, max_depth)
+        reading = _read(text, max_depth)
+        if text.count("{") + text.count("[") > max_depth:
+            _check_depth(reading.value, max_depth)
+        plain = "\\u" not in text and (text.isascii() or not _UNSTORABLE.search(text))
+        return reading if plain and "\0" not in text else _cleaned(reading)
     except DuplicateKeyError as error:
         key = json.dumps(str(error)[:GOT_CHARS], ensure_ascii=False)
         return _refused(f"the key {clean_text(key)} stands twice with different values")
@@ -168,27 +172,25 @@ def read_text(text: str, *, max_chars: int = MAX_CHARS, max_depth: int = MAX_DEP
 
 
 def _read(text: str, max_depth: int, *, inner: bool = False) -> TextReading:
+    """The whole text as JSON, or else the one object in it."""
     text = text.strip().lstrip("\ufeff").strip()
-    value, note = _whole(text)
-    if isinstance(value, str) and not inner:
-        found = _read(value, max_depth, inner=True)
-        repairs = ("JSON text inside of JSON decoded once", *found.repairs)
-        return TextReading(found.value, repairs, closed=found.closed)
-    if note is not None:
-        return TextReading(value, note)
-    return _Search(text, max_depth).run()
-
-
-def _whole(text: str) -> tuple[Any, tuple[str, ...] | None]:
-    """The whole text as JSON and what was tolerated; None when it is none."""
-    try:
-        value, end = STRICT.raw_decode(
-            text
-        )  # quicker than `decode`, which skips blanks at both ends
-        return (value, ()) if end == len(text) else (None, None)
+    repairs: tuple[str, ...] | None
+    try:  # quicker than `decode`, which skips blanks at both ends
+        value, end = STRICT.raw_decode(text)
+        repairs = () if end == len(text) else None
     except ValueError as error:
-        if not _is_raw(error):
-            return None, None
+        value, repairs = _leniently(text) if _is_raw(error) else (None, None)
+    if repairs is None:
+        return _Search(text, max_depth).run()
+    if inner or not isinstance(value, str):
+        return TextReading(value, repairs)
+    found = _read(value, max_depth, inner=True)
+    decoded = ("JSON text inside of JSON decoded once", *found.repairs)
+    return TextReading(found.value, decoded, closed=found.closed)
+
+
+def _leniently(text: str) -> tuple[Any, tuple[str, ...] | None]:
+    """The whole text as JSON with raw line breaks or tabs in it, and that as a repair; None when it is none."""
     try:
         return LENIENT.decode(text), (_RAW,)
     except ValueError:
@@ -200,17 +202,18 @@ def _is_raw(error: Exception) -> bool:
     return isinstance(error, json.JSONDecodeError) and error.msg.startswith("Invalid control")
 
 
-def _cleaned(reading: TextReading, text: str, max_depth: int) -> TextReading:
-    """The reading with texts that can be stored, unless its value is nested too deeply."""
-    if text.count("{") + text.count("[") > max_depth and too_deep(reading.value, max_depth):
-        return _refused(_too_deep(max_depth))
-    if "\\u" not in text and (text.isascii() or not _UNSTORABLE.search(text)) and "\0" not in text:
-        return reading
+def _cleaned(reading: TextReading) -> TextReading:
+    """The reading with texts that can be stored."""
     value = clean_json(reading.value)
     if value == reading.value:
         return reading
     repairs = (*reading.repairs, "characters that cannot be stored replaced by U+FFFD")
     return TextReading(value, repairs, closed=reading.closed)
+
+
+def _check_depth(value: Any, max_depth: int) -> None:
+    if too_deep(value, max_depth):
+        raise BadJsonError(_too_deep(max_depth))
 
 
 def _too_deep(max_depth: int) -> str:
