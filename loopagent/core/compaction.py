@@ -193,7 +193,7 @@ def count_call(tx: Tx, purpose: str, call: dict[str, Any]) -> None:
     usage = call.get("usage") or {}
     before, after = tx.state.usage, tx.state.usage.plus(usage)
     tx.state.usage = after
-    spent = {key: amount for key, amount in after.less(before).public().items() if amount}
+    spent = after.less(before).told()
     tx.fact(
         ModelCalled(
             purpose=purpose,

@@ -97,7 +97,7 @@ class ConversationCalls(Operation[ReadConversation]):
         asked = ModelCalled(
             purpose="conversation",
             model=str(call.get("model") or tx.state.model),
-            usage={key: amount for key, amount in spent.public().items() if amount},
+            usage=spent.told(),
             error=outcome.error.code if outcome.error else None,
         )
         tx.fact(asked, "model", key=key_of(effect.id))

@@ -35,7 +35,7 @@ def count_calls(tx: Tx, outcome: Outcome) -> None:
     for call in value.get("calls", ()):
         before = tx.state.usage
         tx.state.usage = before.plus(call["usage"])
-        spent = {key: one for key, one in tx.state.usage.less(before).public().items() if one}
+        spent = tx.state.usage.less(before).told()
         model, error = str(call["model"]), call.get("error")
         tx.fact(ModelCalled(purpose="embedding", model=model, usage=spent, error=error), key=KEY)
 

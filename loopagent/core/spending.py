@@ -80,6 +80,23 @@ class Usage:
             "costUsd": self.cost_usd,
         }
 
+    def told(self) -> dict[str, Any]:
+        """The same without what is nothing or not known."""
+        told: dict[str, Any] = {}
+        if self.model_calls:
+            told["modelCalls"] = self.model_calls
+        if self.input_tokens:
+            told["inputTokens"] = self.input_tokens
+        if self.cached_tokens:
+            told["cachedTokens"] = self.cached_tokens
+        if self.output_tokens:
+            told["outputTokens"] = self.output_tokens
+        if self.reasoning_tokens:
+            told["reasoningTokens"] = self.reasoning_tokens
+        if self.cost_usd:
+            told["costUsd"] = self.cost_usd
+        return told
+
 
 NOTHING: Final = Usage()
 """The usage of a run that has asked no model yet."""

@@ -29,7 +29,6 @@ from loopagent.core.scratchpad import apply as apply_scratchpad
 from loopagent.core.spending import NOTHING
 from loopagent.core.state import Claim, StepInProgress
 from loopagent.core.steps import STEP_TYPES, NextStep, offered
-from loopagent.core.told import event_json
 from loopagent.core.values import changed
 
 
@@ -50,7 +49,10 @@ BESIDE = frozenset(
     }
 )
 """Fields of a reply that want something and have nothing to do with its step."""
-COMMANDS = (("automaticCommands", True), ("actionableCommands", False))
+COMMANDS = {"automaticCommands": True, "actionableCommands": False}
+"""Fields of a reply that hold commands, and whether the client carries them out by itself."""
+ASIDE = BESIDE | COMMANDS.keys()
+"""Fields of a reply that bring about something whatever it decides."""
 READS_FIRST = "Your question or completion was not taken yet: look at what you asked for first, then say it again."
 
 
@@ -116,7 +118,7 @@ def _charge(tx: Tx, value: dict[str, Any]) -> dict[str, Any]:
     if "usage" in value:
         spent = spent.plus(value["usage"])
     tx.state.usage = tx.state.usage.together(spent)
-    return {key: amount for key, amount in spent.public().items() if amount}
+    return spent.told()
 
 
 def reply_rules(state: RunState, *, bound: bool) -> ReplyRules:
@@ -124,9 +126,9 @@ def reply_rules(state: RunState, *, bound: bool) -> ReplyRules:
 
     Nothing postpones a question or a completion when no turn is left in which it could come again.
     """
-    left = state.counters.reads_first < state.spec.limits.max_reads_first
-    left = left and limits.reached(state, turn=True) is None
-    return _RULES(state.spec)[left, bound]
+    spec = state.spec
+    left = state.counters.reads_first < spec.limits.max_reads_first
+    return _RULES(spec)[left and limits.reached(state, turn=True) is None, bound]
 
 
 def _rules_of(spec: AgentSpec) -> dict[tuple[bool, bool], ReplyRules]:
@@ -154,8 +156,16 @@ def _stage(state: RunState, reading: Reading) -> Staged:
     if not BESIDE.isdisjoint(reading.reply):
         _stage_beside(state, reading.reply, staged)
     if reading.outcome == "step" and reading.response is not None:
-        _stage_step(state, reading, staged)
+        step = reading.response.next_step or _bare_step(reading.step_type or "")
+        staged.step, problems, warnings = step.resolve(state)
+        staged.problems += problems
+        staged.warnings += warnings
     return staged
+
+
+def _bare_step(kind: str) -> NextStep:
+    """The step of a reply that has none, such as a question that is only said."""
+    return STEP_TYPES[kind].model_validate({"type": kind})
 
 
 def _stage_beside(state: RunState, reply: dict[str, Any], staged: Staged) -> None:
@@ -196,16 +206,6 @@ def _stage_scratchpad(state: RunState, change: dict[str, Any] | None, staged: St
     staged.scratchpad = pad
     staged.warnings.extend(warnings)
     staged.problems.extend(problems)
-
-
-def _stage_step(state: RunState, reading: Reading, staged: Staged) -> None:
-    assert reading.step_type is not None  # a reading with outcome "step" names its type
-    asked = reading.response.next_step if reading.response else None
-    step = asked or STEP_TYPES[reading.step_type].model_validate({"type": reading.step_type})
-    resolved, problems, warnings = step.resolve(state)
-    staged.step = resolved
-    staged.problems.extend(problems)
-    staged.warnings.extend(warnings)
 
 
 def _refused(tx: Tx, text: str, problems: list[Problem], spent: dict[str, Any]) -> None:
@@ -261,26 +261,17 @@ def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str
     reply = reading.reply
     tx.say("assistant", "reply", text)
     kind = reading.step_type if reading.outcome == "step" else reading.outcome
-    received = {
-        "raw": text,
-        "type": str(kind),
-        "message": reply.get("message"),
-        "warnings": staged.warnings,
-        "usage": spent,
-    }
-    tx.tell(ReplyReceived, event_json(received), "model")
+    received: dict[str, Any] = {"raw": text, "type": str(kind)}
+    if (message := reply.get("message")) is not None:
+        received["message"] = message
+    received["warnings"], received["usage"] = staged.warnings, spent
+    tx.tell(ReplyReceived, received, "model")
     if reading.repairs:
         tx.fact(ReplyRepaired(repairs=list(reading.repairs)))
-    tx.count(refusals_in_a_row=0, truncations=0)
-    if staged.payload is not None:
-        commit_payload(tx, staged.payload)
-    if staged.scratchpad is not None and staged.scratchpad != tx.state.scratchpad:
-        tx.state.scratchpad = staged.scratchpad
-        pad = staged.scratchpad.model_dump(by_alias=True, exclude_none=True)
-        tx.fact(ScratchpadChanged(notes=pad["notes"], tasks=list(pad["tasks"])), "model")
-    _commands(tx, reply)
-    if staged.asked:
-        inline.begin(tx, staged.asked, final=reading.outcome == "complete")
+    if tx.state.counters.refusals_in_a_row or tx.state.counters.truncations:
+        tx.count(refusals_in_a_row=0, truncations=0)
+    if not ASIDE.isdisjoint(reply):
+        _commit_beside(tx, reading, staged)
     if reading.outcome == "complete":
         tx.state.claim = Claim(
             str(reply.get("message") or ""),
@@ -297,10 +288,19 @@ def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str
         _look(tx, reply)
 
 
-def _commands(tx: Tx, reply: dict[str, Any]) -> None:
-    for field_name, automatic in COMMANDS:
-        for command in reply.get(field_name) or ():
+def _commit_beside(tx: Tx, reading: Reading, staged: Staged) -> None:
+    """Apply what stands beside what the reply decides."""
+    if staged.payload is not None:
+        commit_payload(tx, staged.payload)
+    if staged.scratchpad is not None and staged.scratchpad != tx.state.scratchpad:
+        tx.state.scratchpad = staged.scratchpad
+        pad = staged.scratchpad.model_dump(by_alias=True, exclude_none=True)
+        tx.fact(ScratchpadChanged(notes=pad["notes"], tasks=list(pad["tasks"])), "model")
+    for field_name, automatic in COMMANDS.items():
+        for command in reading.reply.get(field_name) or ():
             tx.fact(CommandIssued(command=command, automatic=automatic), "model")
+    if staged.asked:
+        inline.begin(tx, staged.asked, final=reading.outcome == "complete")
 
 
 def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:
@@ -319,17 +319,14 @@ def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:
     )
     for key, fact in step.opened(tx.state):
         tx.fact(fact, "model", key=key)
-    tx.count(nudges=0, reads_first=0)
-    _watch_repetition(tx, json_hash(step.sameness(request, reply)))
+    _watch_repetition(tx, json_hash(step.sameness(request, reply)), reads_first=0)
 
 
-def _watch_repetition(tx: Tx, digest: str) -> None:
+def _watch_repetition(tx: Tx, digest: str, **counts: int) -> None:
+    """Count how often in a row the same was asked for; `counts` are set beside."""
     counters, bounds = tx.state.counters, tx.state.spec.limits
-    if digest != counters.last_step:
-        tx.state.counters = changed(counters, last_step=digest, repeats=1)
-        return
-    repeats = counters.repeats + 1
-    tx.count(repeats=repeats)
+    repeats = counters.repeats + 1 if digest == counters.last_step else 1
+    tx.state.counters = changed(counters, last_step=digest, repeats=repeats, nudges=0, **counts)
     if repeats >= bounds.repeat_notice:
         tx.fact(GuardRepeated(count=repeats))
         tx.notice(
@@ -346,7 +343,6 @@ def _postpone(tx: Tx) -> None:
 
 def _look(tx: Tx, reply: dict[str, Any]) -> None:
     """The reply only looks something up."""
-    tx.count(nudges=0)
     tx.close_turn("continue")
     _watch_repetition(tx, json_hash({name: reply.get(name) for name in READ_TOOLS}))
 
