@@ -38,11 +38,6 @@ class ActionCall(Wire):
     """Its parameters."""
 
 
-def _as_it_is(action: ActionSpec, params: dict[str, Any]) -> bool:
-    """Whether a call changes nothing and its parameters have nothing to be filled in: most are made as they came."""
-    return action.effects == "read" and fits_as_it_is(action.parameters)(params)
-
-
 class Actions(NextStep):
     """Call actions; all calls of one reply run side by side and their results come back together."""
 
@@ -65,47 +60,35 @@ class Actions(NextStep):
 
     def resolve(self, run: RunState) -> tuple[Self, list[Problem], list[str]]:
         """Resolve names, check parameters against their schemas, and reserve counts for the whole batch."""
-        spec = run.spec
-        allowed = callable_actions(run)
+        allowed, most = callable_actions(run), run.spec.limits.max_actions_per_reply
         problems: list[Problem] = []
         warnings: list[str] = []
         calls: list[ActionCall] = []
-        if len(self.actions) > spec.limits.max_actions_per_reply:
-            most = spec.limits.max_actions_per_reply
-            problems.append(
-                Problem(
-                    "nextStep.actions", f"at most {most} calls in one reply", f"{len(self.actions)}"
-                )
-            )
-        for index, call in enumerate(self.actions):
-            action = allowed.get(call.name)
-            if action is not None and _as_it_is(action, call.params):
+        counted: list[str] = []
+        if len(self.actions) > most:
+            text, got = f"at most {most} calls in one reply", f"{len(self.actions)}"
+            problems.append(Problem("nextStep.actions", text, got))
+        for index, asked in enumerate(self.actions):
+            call: ActionCall | None = asked
+            action = allowed.get(asked.name)
+            # Most calls change nothing, and their parameters need nothing to be filled in.
+            if (
+                action is None
+                or action.effects != "read"
+                or not fits_as_it_is(action.parameters)(asked.params)
+            ):
+                path = f"nextStep.actions[{index}]"
+                call, wrong, notes = _closely(run, asked, allowed, path)
+                problems += wrong
+                warnings += notes
+            if call is not None:
                 calls.append(call)
-                continue
-            path = f"nextStep.actions[{index}]"
-            if action is None:
-                match = find_named(run, call.name, allowed, f"{path}.name", "action")
-                warnings.extend(match.warnings)
-                if match.name is None:
-                    problems.extend(match.problems)
-                    continue
-                action = allowed[match.name]
-            problems.extend(policy.held(run, action, f"{path}.name"))
-            params, wrong, notes = check_params(action.parameters, call.params, f"{path}.params")
-            problems.extend(wrong)
-            warnings.extend(notes)
-            same = action.name == call.name and params == call.params
-            calls.append(call if same else ActionCall(name=action.name, params=params))
-        counted = [one.name for one in calls if allowed[one.name].max_calls is not None]
+                if allowed[call.name].max_calls is not None:
+                    counted.append(call.name)
         if counted:
-            problems.extend(too_many(run, Counter(counted), "nextStep.actions"))
-        return (
-            self
-            if problems or calls == self.actions
-            else type(self)(type="Actions", actions=calls),
-            problems,
-            warnings,
-        )
+            problems += too_many(run, Counter(counted), "nextStep.actions")
+        same = problems or calls == self.actions
+        return self if same else type(self)(type="Actions", actions=calls), problems, warnings
 
     def request(self) -> dict[str, Any]:
         """The step as canonical JSON; made by hand, as it is the step of most turns."""
@@ -140,3 +123,21 @@ class Actions(NextStep):
                 if outcome is not None
             )
         )
+
+
+def _closely(
+    run: RunState, call: ActionCall, allowed: dict[str, ActionSpec], path: str
+) -> tuple[ActionCall | None, list[Problem], list[str]]:
+    """A call with name and parameters as they will be used, or None; its problems; and what was tolerated."""
+    action, warnings = allowed.get(call.name), list[str]()
+    if action is None:
+        match = find_named(run, call.name, allowed, f"{path}.name", "action")
+        warnings = list(match.warnings)
+        if match.name is None:
+            return None, list(match.problems), warnings
+        action = allowed[match.name]
+    params, wrong, notes = check_params(action.parameters, call.params, f"{path}.params")
+    problems = [*policy.held(run, action, f"{path}.name"), *wrong]
+    if action.name != call.name or params != call.params:
+        call = ActionCall(name=action.name, params=params)
+    return call, problems, [*warnings, *notes]
