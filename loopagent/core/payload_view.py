@@ -45,13 +45,9 @@ DETAILS: Final = (
 """From generous to bare: the first that fits is taken."""
 
 
-def _seen(state: RunState) -> Any:
-    return rules_of(state.spec.payload.read).filter(state.payload)
-
-
 def seen_json(state: RunState) -> str:
     """What the agent may read of the payload, as JSON. All of it is seldom different from the turn before."""
-    seen = _seen(state)
+    seen = rules_of(state.spec.payload.read).filter(state.payload)
     try:
         return payload_json(state).decode() if seen is state.payload else compact_json(seen)
     except ValueError:  # half a surrogate pair, or nested very deeply
@@ -66,16 +62,15 @@ def is_long(state: RunState, text: str) -> bool:
     return state.spec.artifact_tools and len(text) > state.spec.limits.max_payload_chars
 
 
-def shown_members(state: RunState, text: str) -> str:
-    """The members of the state message that show the payload, as JSON without braces."""
-    if not is_long(state, text):
-        return f'"payload":{text}'
+def outline_members(state: RunState, text: str) -> str:
+    """The members of the state message that show a payload that is too long, as JSON without braces."""
     most = state.spec.limits.max_payload_chars // OUTLINE_SHARE
     note = (
         f"{len(text)} chars, too long to be shown whole: this is its outline, where {CUT} stands for what is left out. "
         f'Look at parts with artifactToolCalls, artifactId "{HANDLE}", before you change them.'
     )
-    shown = {"payloadNote": note, "payloadOutline": outline(_seen(state), most)}
+    seen = rules_of(state.spec.payload.read).filter(state.payload)
+    shown = {"payloadNote": note, "payloadOutline": outline(seen, most)}
     return compact_json(shown)[1:-1]
 
 

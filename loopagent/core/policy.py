@@ -148,6 +148,8 @@ def unlockable(run: RunState) -> list[CallSpec]:
 def note(run: RunState) -> str | None:
     """Where the plan stands, for the end of the prompt; None when the run has to do with no plan."""
     plan = run.plan
+    if plan.status == "none" and plan.mode is None and run.spec.plan_mode != "required":
+        return None  # as in most runs
     if gated(run):
         state = f"revision {plan.revision} {plan.status}" if plan.revision else "none yet"
         return f"{state}; only read-only effects until one is approved"

@@ -22,7 +22,7 @@ from loopagent.core.envelope import LoopAgentResponse
 from loopagent.core.inline import offered_fields
 from loopagent.core.json_values import compact_json
 from loopagent.core.lineage import order_of
-from loopagent.core.payload_view import is_long, seen_json, shown_members
+from loopagent.core.payload_view import is_long, outline_members, seen_json
 from loopagent.core.shapes import model_shape, schema_shape, shared_shapes
 from loopagent.core.steps import STEP_TYPES, NextStep, shown
 from loopagent.core.tokens import estimate_tokens
@@ -236,9 +236,11 @@ def volatile_message(state: RunState) -> str:
     if state.skills:
         parts["activeSkills"] = [one.name for one in state.skills]
     payload = seen_json(state)
-    if state.artifacts or is_long(state, payload):
+    long = is_long(state, payload)
+    if long or state.artifacts:
         parts |= artifact_list(state, payload)
     if state.asked:
         parts |= _children(state)
     parts["left"] = limits.left(state)
-    return f"State: {{{shown_members(state, payload)},{compact_json(parts)[1:]}"
+    shown = outline_members(state, payload) if long else f'"payload":{payload}'
+    return f"State: {{{shown},{compact_json(parts)[1:]}"

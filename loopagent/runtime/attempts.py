@@ -140,9 +140,10 @@ async def ask(
     """
     if not models:
         raise ConfigError("No model is configured for this run.")
-    call = _Call(request, policy, on_delta, on_retry, sleep, chance, timeout_seconds)
+    call = _Call(request, policy, on_delta, on_retry, sleep, chance)
     if timeout_seconds is None:
         return await call.ask_all(models), tuple(call.failed)
+    call.due = asyncio.get_running_loop().time() + timeout_seconds
     clock = asyncio.timeout(timeout_seconds)
     try:
         async with clock:
@@ -150,7 +151,7 @@ async def ask(
     except TimeoutError as error:
         if not clock.expired():
             raise
-        raise call.out_of_time() from error
+        raise call.out_of_time(timeout_seconds) from error
     return reply, tuple(call.failed)
 
 
@@ -164,61 +165,43 @@ class _Call:
     on_retry: Callable[[RetryNotice], Awaitable[None]]
     sleep: Callable[[float], Awaitable[Any]]
     chance: Callable[[], float]
-    timeout_seconds: float | None
+    due: float | None = None
+    """When no time is left, by the clock of the loop."""
     failed: list[Attempt] = field(default_factory=list[Attempt])
 
-    def __post_init__(self) -> None:
-        seconds = self.timeout_seconds
-        self.due = None if seconds is None else asyncio.get_running_loop().time() + seconds
-
     async def ask_all(self, models: Sequence[Model]) -> ModelReply:
-        """Ask the models in order until one answers."""
+        """Ask the models in order until one answers, each as often as the policy allows."""
         for number, model in enumerate(models, 1):
-            answer = await self._ask_one(model)
-            if not isinstance(answer, ModelError):
-                return answer
+            tries = empties = 0
+            while True:
+                try:
+                    reply = await model.generate(self.request, on_delta=self.on_delta)
+                except Exception as failure:  # an adapter of somebody else may fail in any way
+                    error = _model_error(model, failure)
+                else:
+                    unusable = _unusable(model, reply)
+                    if unusable is None:
+                        return reply
+                    error = unusable
+                tries += 1
+                empties += isinstance(error, _EmptyReplyError)
+                self._record(model, error)
+                wait = self._wait(error, tries, empties)
+                if wait is None:
+                    break
+                await self._notify(error, model, wait, model)
+                await self.sleep(wait)
             following = models[number] if number < len(models) else None
-            if following is None or answer.kind not in FALLBACK_KINDS:
-                raise self._final(answer) from answer
-            await self._notify(answer, model, 0.0, following)
+            if following is None or error.kind not in FALLBACK_KINDS:
+                raise self._final(error) from error
+            await self._notify(error, model, 0.0, following)
         raise AssertionError(models)
 
-    def out_of_time(self) -> ModelError:
+    def out_of_time(self, seconds: float) -> ModelError:
         """The error for a call that reached its bound."""
-        detail = f"no reply within {self.timeout_seconds:g} s"
+        detail = f"no reply within {seconds:g} s"
         last = f"; the last failure before: {self.failed[-1].message}" if self.failed else ""
         return self._final(ModelError("timeout", f"{detail}{last}"), tries=len(self.failed) + 1)
-
-    async def _ask_one(self, model: Model) -> ModelReply | ModelError:
-        """Ask one model as often as the policy allows; the last error when it does not answer."""
-        tries = empties = 0
-        while True:
-            answer = await self._attempt(model)
-            if not isinstance(answer, ModelError):
-                return answer
-            tries += 1
-            empties += isinstance(answer, _EmptyReplyError)
-            self._record(model, answer)
-            wait = self._wait(answer, tries, empties)
-            if wait is None:
-                return answer
-            await self._notify(answer, model, wait, model)
-            await self.sleep(wait)
-
-    async def _attempt(self, model: Model) -> ModelReply | ModelError:
-        try:
-            reply = await model.generate(self.request, on_delta=self.on_delta)
-        except ModelError as error:
-            return error
-        except LoopAgentError as error:
-            return ModelError("config", str(error))
-        except Exception as error:  # an adapter of somebody else may fail in any way
-            failure = ModelError(
-                "config", f"{model.name}: the adapter failed with {type(error).__name__}"
-            )
-            failure.__cause__ = error
-            return failure
-        return _unusable(model, reply) or reply
 
     def _wait(self, error: ModelError, tries: int, empties: int) -> float | None:
         """Seconds until the next try of the same model; None when there is none."""
@@ -271,6 +254,17 @@ class _Call:
         if asked is None or asked <= most:
             return ""
         return f"; it asks to wait {asked:g} s, and no more than {most:g} s are waited"
+
+
+def _model_error(model: Model, failure: Exception) -> ModelError:
+    """What a model raised, as the error of a model."""
+    if isinstance(failure, ModelError):
+        return failure
+    if isinstance(failure, LoopAgentError):
+        return ModelError("config", str(failure))
+    error = ModelError("config", f"{model.name}: the adapter failed with {type(failure).__name__}")
+    error.__cause__ = failure
+    return error
 
 
 class _EmptyReplyError(ModelError):

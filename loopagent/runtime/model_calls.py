@@ -9,10 +9,11 @@ from loopagent.core.lineage import place_in_tree
 from loopagent.core.outcome import Outcome
 from loopagent.core.prompt import system_prompt, volatile_message
 from loopagent.core.text import clean_text
+from loopagent.errors import ModelError
 from loopagent.ports import ChatMessage, Model, ModelReply, ModelRequest
 from loopagent.runtime.attempts import Attempt, RetryNotice, RetryPolicy, ask, notice_data
 from loopagent.runtime.compact import Summarise, usage_json
-from loopagent.runtime.streaming import ReplyStream, followed
+from loopagent.runtime.streaming import ReplyStream
 from loopagent.runtime.structured import Schemas
 
 
@@ -82,26 +83,22 @@ class ModelCalls:
 
     def request(self, live: Live) -> ModelRequest:
         """The model request for a run as it is now."""
+        state, spec = live.state, live.state.spec
         if live.system is None:
-            live.system = self.system(live.state.spec)
-        spec = live.state.spec
-        messages: Sequence[ChatMessage] = [
-            *live.chat,
-            ChatMessage("user", volatile_message(live.state)),
-        ]
+            live.system = self.system(spec)
         return ModelRequest(
-            system=live.system,
-            messages=messages,
+            live.system,
+            [*live.view.chat, ChatMessage("user", volatile_message(state))],
             max_output_tokens=spec.limits.max_output_tokens,
             temperature=spec.temperature,
-            cache_key=place_in_tree(live.state),
+            cache_key=place_in_tree(state) if state.root_id else state.id,
             agent=spec.name,
         )
 
     async def next_step(self, live: Live, effect: CallModel, report: Report) -> Outcome:
         """Ask for the next reply of a run, and have it followed while it arrives."""
         state = live.state
-        stream = self._follow(live, effect.id)
+        stream = live.reply = ReplyStream(live, effect.id, self._bus, self._redactor, live.early)
 
         async def on_retry(notice: RetryNotice) -> None:
             again = notice.next_model == notice.model
@@ -115,9 +112,8 @@ class ModelCalls:
         ]
         request = self.request(live)
         prompt = live.view.fingerprint(request.system, request.messages[-1])
-        reply, attempts = await followed(
-            stream,
-            ask(
+        try:
+            reply, attempts = await ask(
                 models,
                 request,
                 policy=self._retry,
@@ -125,29 +121,25 @@ class ModelCalls:
                 on_retry=on_retry,
                 sleep=live.pause,
                 timeout_seconds=None if effect.timeout_ms is None else effect.timeout_ms / 1000.0,
-            ),
-        )
+            )
+        except ModelError:
+            stream.finish(None)
+            raise
+        stream.finish(reply)
         if live.early is not None:
             await _tell_dropped(live, report)
-        value = {
+        value: dict[str, Any] = {
             "text": self._mask(clean_text(reply.text)),
             "finish": reply.finish,
             "model": reply.model,
             "usage": usage_json(reply.usage),
             "prompt": prompt,
-            **({"bound": True} if reply.bound else {}),
         }
-        failed = [_attempt(one) for one in attempts if one.usage]
-        return Outcome.done(
-            {**value, "attempts": failed} if failed else value, duration_ms=reply.total_ms
-        )
-
-    def _follow(self, live: Live, effect_id: str) -> ReplyStream:
-        """Follow a reply while it arrives; nobody reads along until somebody listens or calls may begin early."""
-        stream = live.reply = ReplyStream(live, effect_id, self._bus, self._redactor, live.early)
-        if live.early is not None or self._bus.heard(live.run_id, live.state.root_id):
-            stream.wake()
-        return stream
+        if reply.bound:
+            value["bound"] = True
+        if attempts and (failed := [_attempt(one) for one in attempts if one.usage]):
+            value["attempts"] = failed
+        return Outcome.done(value, duration_ms=reply.total_ms)
 
     def texts(
         self, live: Live, effect: Effect, report: Report, names: Sequence[str] = ()

@@ -10,20 +10,18 @@ Source: events and states, section 4.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.presenting.parts import Delta, Retracted, Shown
 from loopagent.core.presenting.presenter import Presenter
 from loopagent.core.turns import reply_rules
-from loopagent.errors import ModelError
 from loopagent.redaction import Redactor, StreamRedactor
 
 
 if TYPE_CHECKING:
     from loopagent.core.facts import Fact
     from loopagent.ports import ModelReply
-    from loopagent.runtime.attempts import Attempt
     from loopagent.runtime.bus import Bus
     from loopagent.runtime.early import EarlyCalls
     from loopagent.runtime.live import Live
@@ -38,7 +36,7 @@ COUNTS: Final = "reply.received"
 
 
 class ReplyStream:
-    """Follows one model call.
+    """Follows one model call; nobody reads along until somebody listens or calls may begin early.
 
     Args:
         live: The run.
@@ -73,6 +71,8 @@ class ReplyStream:
         self._scheduled = False
         self._shown = False
         self._over = False
+        if early is not None or bus.heard(self.run_id, self.root_id):
+            self.wake()
 
     def wake(self) -> None:
         """Somebody listens from now on: read what has come so far."""
@@ -233,19 +233,6 @@ class ReplyStream:
             "decidedBy": "model" if kind == "reply.delta" else "engine",
             "data": {"callId": self.effect_id, "attempt": self.attempt, **data},
         }
-
-
-async def followed(
-    stream: ReplyStream, asking: Awaitable[tuple[ModelReply, tuple[Attempt, ...]]]
-) -> tuple[ModelReply, tuple[Attempt, ...]]:
-    """Wait for a reply, and close the stream that follows it however that ends."""
-    try:
-        reply, attempts = await asking
-    except ModelError:
-        stream.finish(None)
-        raise
-    stream.finish(reply)
-    return reply, attempts
 
 
 def masked(value: Any, mask: Callable[[str], str]) -> Any:

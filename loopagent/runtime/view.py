@@ -6,7 +6,7 @@ A new message costs its own length. Only when the view itself changes, which is 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.context import View, size_of, stub
 from loopagent.core.values import value_object
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     from loopagent.core.state import Message, RunState
     from loopagent.ports import Store
+
+
+_TOLD: Final = b"%s %d\n%s\n"
+"""A message as bytes that no other has: its role, size and text."""
 
 
 @value_object(frozen=True, slots=True)
@@ -60,39 +64,49 @@ class ChatView:
                 self._remake(view, least)
             self._view = view
         for one in messages:
-            if view.shows(one):
-                self._add(one, view, least)
-
-    def fingerprint(self, system: str, last: ChatMessage) -> dict[str, Any]:
-        """SHA-256 and size of a prompt, in bytes of its text: system, these messages, and one more."""
-        told: list[tuple[str, str]] = [
-            (one.role, one.text) for one in self.chat[max(0, self._hashed - 1) :]
-        ]
-        if not self._hashed:
-            told.insert(0, ("system", system))
-        self._size += _feed(self._hash, told)
-        self._hashed += len(told)
-        whole = self._hash.copy()
-        size = self._size + _feed(whole, [(last.role, last.text)])
-        return {"sha256": whole.hexdigest(), "bytes": size}
+            if not view.shows(one):
+                continue
+            text = one.text
+            size = len(text) if text.isascii() else size_of(text)
+            shown = Shown(one.number, one.kind, one.turn, size, len(text))
+            if size >= least and view.stubs(shown, size, least):
+                text = stub(shown, shown.chars, view)
+            chat = ChatMessage(one.role, text)
+            if one.kind == "summary":
+                self._insert(shown, chat, view)
+            else:
+                self.shown.append(shown)
+                self.chat.append(chat)
 
     def _forget_hash(self) -> None:
-        self._hash, self._hashed, self._size = hashlib.sha256(), 0, 0
+        """Begin again; not even the system prompt is hashed."""
+        self._hash, self._hashed, self._size = hashlib.sha256(), -1, 0
 
-    def _add(self, message: Message, view: View, least: int) -> None:
-        text, size = message.text, size_of(message.text)
-        shown = Shown(message.number, message.kind, message.turn, size, len(text))
-        if size >= least and view.stubs(shown, size, least):
-            text = stub(shown, shown.chars, view)
-        chat = ChatMessage(message.role, text)
-        if message.kind != "summary":
-            self.shown.append(shown)
-            self.chat.append(chat)
-            return
+    def fingerprint(self, system: str, last: ChatMessage) -> dict[str, Any]:
+        """SHA-256 and size of a prompt, in bytes of its text: system, these messages, and one more.
+
+        The size of a text is what `size_of` says of it. What was hashed before is not hashed again.
+        """
+        whole, size = self._hash, self._size
+        if self._hashed < 0:
+            body = system.encode("utf-8", "surrogatepass")
+            whole.update(_TOLD % (b"system", len(body), body))
+            size, self._hashed = len(body), 0
+        for one in (*self.chat[self._hashed :], last):
+            if one is last:  # goes into a copy, as the next prompt has another one in its place
+                self._hashed, self._size = len(self.chat), size
+                whole = whole.copy()
+            body = one.text.encode("utf-8", "surrogatepass")
+            whole.update(_TOLD % (one.role.encode(), len(body), body))
+            size += len(body)
+        return {"sha256": whole.hexdigest(), "bytes": size}
+
+    def _insert(self, summary: Shown, chat: ChatMessage, view: View) -> None:
+        """Put a summary where what it stands for was."""
         end = len(self.shown)
         at = next((at for at, one in enumerate(self.shown) if one.number > view.summarised), end)
         self._forget_hash()
-        self.shown.insert(at, shown)
+        self.shown.insert(at, summary)
         self.chat.insert(at, chat)
 
     def _remake(self, view: View, least: int) -> None:
@@ -133,21 +147,3 @@ def _same(one: View, other: View) -> bool:
         and one.superseded == other.superseded
         and one.hidden == other.hidden
     )
-
-
-class Digest(Protocol):
-    """A hash of `hashlib`, whose type has no public name."""
-
-    def update(self, data: bytes, /) -> None:
-        """Take more in."""
-        ...
-
-
-def _feed(digest: Digest, told: list[tuple[str, str]]) -> int:
-    """Add messages, each as bytes that no other has; gives their size, which is what `size_of` says of their texts."""
-    size = 0
-    for role, text in told:
-        body = text.encode("utf-8", "surrogatepass")
-        size += len(body)
-        digest.update(b"%s %d\n%s\n" % (role.encode(), len(body), body))
-    return size
