@@ -74,6 +74,14 @@ async def test_jobs_of_one_moment_keep_their_order_and_share_the_thread(tmp_path
     assert words(tmp_path / "a.db") == list("abcdef")
 
 
+async def test_a_task_that_does_one_job_after_another_keeps_nobody_waiting(tmp_path: Path) -> None:
+    async with opened(tmp_path / "a.db", QUICK) as writer:
+        await asyncio.sleep(0)
+        for word in "abcdef":  # asked for when the one before is done: no commit could be shared
+            assert await writer.submit(insert(word)) == threading.get_ident()
+    assert words(tmp_path / "a.db") == list("abcdef")
+
+
 async def test_one_slow_commit_too_many_sends_jobs_to_the_thread(tmp_path: Path) -> None:
     async with opened(tmp_path / "a.db", 1e-9) as writer:
         here: list[bool] = []

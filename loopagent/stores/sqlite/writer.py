@@ -37,7 +37,7 @@ Write: TypeAlias = Callable[[sqlite3.Connection], T]
 MAX_JOBS = 512
 """No more is taken into one transaction once it has so many jobs."""
 MAX_AT_ONCE = 2
-"""Jobs of one moment that are done on the event loop. More come from several runs and had better share a commit."""
+"""Tasks whose jobs of one moment are done on the event loop. More of them had better share a commit."""
 CROWDED = 8
 """After jobs that came together so many more go to the thread, where others can join them."""
 TOO_SLOW = 4
@@ -129,7 +129,7 @@ class Writer:
         self._connection: sqlite3.Connection | None = None
         self._writing = threading.Lock()
         self._handed_over = 0
-        self._at_once = 0
+        self._at_once: set[asyncio.Task[Any] | None] = set()
         self._crowded = 0
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Ticket]] = {}
         self._queue: Queue = SimpleQueue()
@@ -173,10 +173,12 @@ class Writer:
         tickets = self._gathered.get(loop)
         if tickets is None:
             tickets = self._gathered[loop] = []
-            self._at_once = 0
+            self._at_once.clear()
             loop.call_soon(self._hand_over, loop)
-        if not tickets and self._at_once < MAX_AT_ONCE and self._done_at_once(ticket):
-            self._at_once += 1
+        task = asyncio.current_task(loop)
+        few = task in self._at_once or len(self._at_once) < MAX_AT_ONCE
+        if not tickets and few and self._done_at_once(ticket):
+            self._at_once.add(task)
             if ticket.error is not None:
                 raise ticket.error
             return cast("T", ticket.value)
