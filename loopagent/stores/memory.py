@@ -52,9 +52,13 @@ class _Run:
     timeline: list[tuple[LogEntry, _Run]] = field(
         default_factory=list["tuple[LogEntry, _Run]"], repr=False
     )
-    due: float | None = None
     owner: str | None = None
     leased_until: float = 0.0
+
+    @property
+    def due(self) -> float | None:
+        """When a worker must do something for it; see `records.due`."""
+        return records.due(self.state)
 
 
 class MemoryStore(
@@ -104,7 +108,9 @@ class MemoryStore(
         run = _Run(self._next_key(), state, records.title(commit), commit.at, about)
         run.root = root or run
         self._take_over(run, commit.history)
-        first_seq = self._append(run, commit, records.request_changes(commit.facts))
+        changes = records.request_changes(commit.facts)
+        first_seq = self._append(run, commit)
+        self._keep_rows(run, commit, changes)
         self._keep_artifacts(commit)
         self._runs[state.id] = run
         return first_seq
@@ -114,10 +120,13 @@ class MemoryStore(
         run = self._runs.get(commit.state.id)
         if run is None or run.version != commit.version:
             raise records.moved_on(commit.state.id, commit.version)
-        commits = records.one_after_the_other((commit, *later)) if later else (commit,)
+        if not later and records.only_logged(commit.facts):
+            return self._append(run, commit)
+        commits = records.one_after_the_other((commit, *later))
         first_seq = run.root.seq + 1
         for one, changes in [(one, records.request_changes(one.facts)) for one in commits]:
-            self._append(run, one, changes)
+            self._append(run, one)
+            self._keep_rows(run, one, changes)
         return first_seq
 
     def _take_over(self, run: _Run, history: tuple[LogEntry, ...]) -> None:
@@ -127,25 +136,28 @@ class MemoryStore(
         run.timeline.extend((one, run) for one in history)
         run.messages.extend(message for one in history for message in one.messages)
 
-    def _append(self, run: _Run, commit: Commit, changes: list[records.RequestChange]) -> int:
-        root, facts = run.root, commit.facts
+    def _append(self, run: _Run, commit: Commit) -> int:
+        """Move a run on; returns the `seq` of the first fact."""
+        root, facts, state = run.root, commit.facts, commit.state
         first_seq = root.seq + 1
-        run.version += 1
-        entry = LogEntry(run.version, first_seq, commit.at, commit.events, facts, commit.messages)
         root.seq += len(facts)
-        run.state, run.due = commit.state, records.due(commit.state)
-        run.updated_at = commit.at
+        run.version += 1
+        run.state, run.updated_at = state, commit.at
+        entry = LogEntry(run.version, first_seq, commit.at, commit.events, facts, commit.messages)
         run.entries.append(entry)
         root.timeline.append((entry, run))
-        run.messages.extend(commit.messages)
-        if run.state.conversation:
+        run.messages += commit.messages
+        if state.conversation:
             self._talks.add(commit)
-        if run.state.notify:
+        if state.notify:
             self._announce(commit)
+        return first_seq
+
+    def _keep_rows(self, run: _Run, commit: Commit, changes: list[records.RequestChange]) -> None:
+        """Keep what a commit says of artifacts and requests."""
         self._know_artifacts(commit)
         for change in changes:
             self._change_request(change, run.state, commit.at)
-        return first_seq
 
     async def load(self, run_id: str) -> Snapshot | None:
         """The run as last committed; see `Store.load`."""

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 class Leased(Protocol):
     """A run as far as its lease is concerned."""
 
-    due: float | None
     version: int
     updated_at: float
     owner: str | None
     leased_until: float
+
+    @property
+    def due(self) -> float | None:
+        """When there is something to do for it."""
 
 
 class MemoryDispatch:

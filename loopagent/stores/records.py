@@ -46,7 +46,8 @@ _REQUEST_STATUS: dict[str, Change] = {
     "request.claimed": "held",
     "request.released": "held",
 }
-_ABOUT_REQUESTS = ("request.", "client_tool.")
+_ABOUT_REQUESTS = frozenset({*_REQUEST_STATUS, "client_tool.completed"})
+_WITH_ROWS = _ABOUT_REQUESTS | {"artifact.created"}
 _CALL_STATUS: dict[str, RequestStatus] = {
     "answered": "resolved",
     "timed_out": "expired",
@@ -82,11 +83,19 @@ def one_after_the_other(commits: tuple[Commit, ...]) -> tuple[Commit, ...]:
     return commits
 
 
+def only_logged(facts: Sequence[Fact]) -> bool:
+    """Whether facts are for the log alone: none is about a request or an artifact, which have rows of their own."""
+    for one in facts:  # noqa: SIM110 - runs for each commit, where a generator costs more than the loop
+        if one.type in _WITH_ROWS:
+            return False
+    return True
+
+
 def request_changes(facts: Sequence[Fact]) -> list[RequestChange]:
     """What the facts of a commit do to requests, in order."""
     changes: list[RequestChange] = []
     for one in facts:
-        status = _status(one) if one.type.startswith(_ABOUT_REQUESTS) else None
+        status = _status(one) if one.type in _ABOUT_REQUESTS else None
         if status is not None:
             changes.append(RequestChange(str(one.data["requestId"]), status, plain(one.data)))
     return changes
