@@ -11,7 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
 from loopagent.core.abilities import usable_action
-from loopagent.core.effects import CallModel, Effect, RunAction
+from loopagent.core.effects import CallModel, RunAction
 from loopagent.core.events import Event, Settled
 
 
@@ -45,6 +45,7 @@ class Hold:
         self._bus = bus
         self._late = late
         self._writing: set[asyncio.Future[None]] = set()
+        self._timed: set[Live] = set()
 
     async def take(self, live: Live, commit: Commit) -> Stored | None:
         """Store a commit with all that was kept back, or keep it back as well.
@@ -55,21 +56,19 @@ class Hold:
         Raises:
             ConflictError: The run was moved on by somebody else; nothing was written.
         """
-        if not (self._store.hold_seconds and self._may_wait(live, commit)):
-            return await self.store(live, commit)
-        if not live.held:
-            loop = asyncio.get_running_loop()
-            live.clock = loop.call_later(self._store.hold_seconds, self._due, live)
-        live.held.append(commit)
-        return None
-
-    async def store(self, live: Live, *further: Commit) -> Stored:
-        """Store what was kept back, and more; together there is something."""
-        if not live.held:
-            return Stored(further, await self._store.commit(*further))
-        commits = (*live.held, *further)
+        if self._store.hold_seconds and self._may_wait(live, commit):
+            self._keep_back(live, commit)
+            return None
+        commits = (*live.held, commit)
         stored = Stored(commits, await self._store.commit(*commits))
-        live.take_held()
+        live.held = []
+        return stored
+
+    async def store(self, live: Live) -> Stored:
+        """Store what was kept back; there is something."""
+        commits = tuple(live.held)
+        stored = Stored(commits, await self._store.commit(*commits))
+        live.held = []
         return stored
 
     def tell(self, live: Live, stored: Stored) -> None:
@@ -83,7 +82,25 @@ class Hold:
             and not self._bus.heard(live.run_id, commit.state.root_id)
         )
 
+    def _keep_back(self, live: Live, commit: Commit) -> None:
+        if not live.held:
+            loop = asyncio.get_running_loop()
+            live.held_until = loop.time() + self._store.hold_seconds
+            if (
+                live not in self._timed
+            ):  # one timer does for many: most are stored long before it goes off
+                self._timed.add(live)
+                loop.call_at(live.held_until, self._due, live)
+        live.held.append(commit)
+
     def _due(self, live: Live) -> None:
+        loop = asyncio.get_running_loop()
+        if live.held and loop.time() < live.held_until:
+            loop.call_at(live.held_until, self._due, live)
+            return
+        self._timed.discard(live)
+        if not live.held:
+            return
         task = asyncio.ensure_future(self._late(live))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
@@ -99,19 +116,19 @@ def can_wait(before: RunState, events: tuple[Event, ...], after: RunState) -> bo
     """
     if after.unheard or not after.pending:
         return False
-    for effect in after.pending.values():
-        if not _reads(after, effect):
+    called = set[str]()
+    for one in events:
+        settled = before.pending.get(one.effect_id) if isinstance(one, Settled) else None
+        if isinstance(settled, RunAction):
+            called.add(settled.action)
+        elif not isinstance(settled, CallModel):
             return False
-    return all(isinstance(one, Settled) and _harmless(before, one.effect_id) for one in events)
-
-
-def _harmless(run: RunState, effect_id: str) -> bool:
-    effect = run.pending.get(effect_id)
-    return isinstance(effect, CallModel) or (effect is not None and _reads(run, effect))
-
-
-def _reads(run: RunState, effect: Effect) -> bool:
-    if not isinstance(effect, RunAction):
-        return False
-    action = usable_action(run, effect.action)
-    return action is not None and action.effects == "read"
+    for effect in after.pending.values():
+        if not isinstance(effect, RunAction):
+            return False
+        called.add(effect.action)
+    for name in called:
+        action = usable_action(after, name)
+        if action is None or action.effects != "read":
+            return False
+    return True

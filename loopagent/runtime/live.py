@@ -28,9 +28,9 @@ class Live:
 
     __slots__ = (
         "_shown",
-        "clock",
         "early",
         "held",
+        "held_until",
         "idle",
         "lock",
         "owned",
@@ -76,8 +76,8 @@ class Live:
         """Calls that began before the reply was complete."""
         self.held: list[Commit] = []
         """What this state holds and the store does not yet, see `runtime.hold`."""
-        self.clock: asyncio.TimerHandle | None = None
-        """When that is stored at the latest."""
+        self.held_until = 0.0
+        """When that is stored at the latest, by the clock of the event loop."""
         self._shown: FactData | None = None
         self.hear(transcript)
 
@@ -117,9 +117,6 @@ class Live:
     def take_held(self) -> list[Commit]:
         """What was kept back, which is nothing from now on."""
         held, self.held = self.held, []
-        if self.clock is not None:
-            self.clock.cancel()
-            self.clock = None
         return held
 
     def stop(self, effect_id: str) -> None:
