@@ -86,8 +86,7 @@ def advance(before: RunState, *events: Event) -> Transition:
 
     Args:
         before: The run as last committed; it is not changed.
-        events: What happened since, in order. Unknown or already settled effects and anything that comes after
-            the end of the run mean nothing.
+        events: What happened since, in order; what comes for unknown effects or after the end means nothing.
 
     Returns:
         The transition; `changed` is False when nothing is to be committed. Never raises for what models, people
@@ -304,11 +303,6 @@ def _forked(tx: Tx, event: Forked) -> None:
     forking.begin(tx, event, _by(event.by))
 
 
-def _model_settled(tx: Tx, effect: CallModel, outcome: Outcome) -> None:
-    del effect
-    turns.take_reply(tx, outcome)
-
-
 def _known_now(tx: Tx, effect: ReadMessage | KeepValue | SetTimer, outcome: Outcome) -> None:
     key = key_of(effect.id)
     if isinstance(effect, ReadMessage) and isinstance(outcome.value, dict):
@@ -379,7 +373,7 @@ ABSORB: dict[type[Any], Callable[[Tx, Any], None]] = {
     RequestHeld: holding.held,
 }
 SETTLE: dict[type[Any], Callable[[Tx, Any, Outcome], None]] = {
-    CallModel: _model_settled,
+    CallModel: turns.take_reply,
     RunAction: action_settled,
     ReadMessage: _known_now,
     KeepValue: _known_now,

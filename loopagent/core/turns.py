@@ -34,6 +34,7 @@ from loopagent.core.values import changed
 
 if TYPE_CHECKING:
     from loopagent.core.agent_spec import AgentSpec
+    from loopagent.core.effects import CallModel
     from loopagent.core.outcome import Outcome
     from loopagent.core.state import RunState
     from loopagent.core.tx import Tx
@@ -70,8 +71,9 @@ class Staged:
     """What a change of the payload leads to that has to be confirmed."""
 
 
-def take_reply(tx: Tx, outcome: Outcome) -> None:
+def take_reply(tx: Tx, effect: CallModel, outcome: Outcome) -> None:
     """Absorb how a planner call ended."""
+    del effect
     value: dict[str, Any] = outcome.value if isinstance(outcome.value, dict) else {}
     spent = _charge(tx, value)
     tx.state.replied_at = tx.at
