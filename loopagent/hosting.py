@@ -205,7 +205,7 @@ class Hosting(Controlling, Granting):
         )
         if self._recover:
             made.check()
-        self.bus.taps.append(made.heard)
+        self.bus.notify = made.wake
         return made
 
     async def _show_run(self, run_id: str) -> dict[str, Any]:

@@ -55,8 +55,11 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
 def _completed(run: RunState, call: RunAction, outcome: Outcome) -> dict[str, Any]:
     """Data of the event that a call ended."""
     completed = {"callId": call.id, "action": call.action, "ok": outcome.ok}
-    if outcome.value is not None:
-        completed["result"] = _told(outcome, run) if call.whole else copied(outcome.value)
+    value = outcome.value
+    if call.whole and value is not None:
+        completed["result"] = _told(outcome, run)
+    elif value is not None:
+        completed["result"] = value if type(value) is str else copied(value)
     if outcome.error is not None:
         completed["error"] = outcome.error.public()
     completed["durationMs"] = float(outcome.duration_ms)

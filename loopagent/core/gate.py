@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loopagent.core import (
     approvals,
@@ -63,7 +63,7 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
     refused = False
     if state.spec.hooks:
         calls, refused = _past_hooks(tx, calls)
-    ready: list[tuple[Call, CallSpec | None]] = []
+    ready: list[tuple[Call, Any]] = []
     asked = state.step is not None and state.step.decisions
     for call in calls:
         spec = _spec_of(state, call)
@@ -216,10 +216,10 @@ def _refused_by_person(tx: Tx, call: Call, decision: dict[str, Any]) -> bool:
     return _reject(tx, call, "rejected", text, "human")
 
 
-def _start(tx: Tx, ready: list[tuple[Call, CallSpec | None]]) -> bool:
-    """Hand calls over that nothing holds, or refuse them; True when one was refused."""
+def _start(tx: Tx, ready: list[tuple[Call, Any]]) -> bool:
+    """Hand calls over that nothing holds, each with its spec, or refuse them; True when one was refused."""
     state = tx.state
-    if not ready or state.ended:
+    if not ready or state.status != "running":
         return False
     reached = limits.reached(state)
     if reached is not None:
@@ -234,7 +234,7 @@ def _start(tx: Tx, ready: list[tuple[Call, CallSpec | None]]) -> bool:
         if most_ms is not None and most_ms < call.timeout_ms:
             call = replace(call, timeout_ms=most_ms)
         if isinstance(call, RunAction):
-            refused |= _run(tx, call, cast("ActionSpec | None", spec))
+            refused |= _run(tx, call, spec)
         else:
             client_calls.hand_over(tx, call)
     return refused

@@ -31,7 +31,10 @@ def note(tx: Tx, done: Done) -> None:
     if done.passes is not None:
         lines = _passes(state, done, done.passes)
     else:
-        lines = _calls(state, done) if done.calls else [*_others(state, done)]
+        happened = [one for one in done.calls if _changes(state, one.action) and _happened(one)]
+        lines = [*_calls(happened)] if happened else []
+        if not done.calls:
+            lines += _others(state, done)
     if lines:
         known = (*state.made, *((state.messages, one) for one in lines))
         state.made_before += max(0, len(known) - most)
@@ -47,13 +50,7 @@ def listed(state: RunState, up_to: int) -> str:
     return "\n".join([heading, *lines]) if lines else ""
 
 
-def _calls(state: RunState, done: Done) -> list[str]:
-    """Calls of actions that do more than read, and happened, or may have."""
-    happened = [one for one in done.calls if _changes(state, one.action) and _happened(one)]
-    return [*_told(happened)] if happened else []
-
-
-def _told(happened: list[MadeCall]) -> Iterator[str]:
+def _calls(happened: list[MadeCall]) -> Iterator[str]:
     counts = Counter(one.action for one in happened)
     for one in happened:
         if counts[one.action] <= MAX_EACH:

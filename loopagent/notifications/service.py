@@ -23,7 +23,7 @@ from loopagent.notifications.senders import More, Senders, Told
 
 if TYPE_CHECKING:
     from loopagent.notifications.spec import NotificationSettings
-    from loopagent.ports import Commit, Store
+    from loopagent.ports import Store
 
 POLL_SECONDS: Final = 5.0
 """How often at least it is looked what is due; other processes may have put something there."""
@@ -90,10 +90,9 @@ class Notifications:
         if mail is not None:
             mailing.server_at(self._env.get(mail.smtp_env, ""), mail.smtp_env)
 
-    def heard(self, commit: Commit) -> None:
-        """Look at once what is due, when a run of this process has something to tell."""
-        if commit.state.notify:
-            self._woken.set()
+    def wake(self) -> None:
+        """Look at once what is due: a run of this process may have something to tell."""
+        self._woken.set()
 
     # ------------------------------------------------------------------ who
 

@@ -61,6 +61,8 @@ class Bus:
         """The replies that are arriving in a run and below it; set by who knows."""
         self.taps: list[Callable[[Commit], None]] = []
         """Told of every commit, whether anybody listens or not."""
+        self.notify: Callable[[], None] = lambda: None
+        """Called when a run was committed that has somebody outside to notify."""
 
     def subscribe(self, run_id: str) -> Subscription:
         """Listen to a run; give back with `unsubscribe`.
@@ -105,9 +107,11 @@ class Bus:
         for tap in self.taps:
             for one in commits:
                 tap(one)
+        state = commits[-1].state
+        if state.notify:
+            self.notify()
         if not self._listeners:
             return
-        state = commits[-1].state
         root_id = state.root_id or state.id
         if not self.heard(state.id, root_id):
             return

@@ -308,11 +308,11 @@ class Engine:
         """A transition was committed or kept back: it is how the run stands now."""
         live.state = transition.state
         live.version += 1
-        live.hear(transition.messages)
+        live.view.follow(transition.state, transition.messages)
         followed = live.reply is not None or live.early is not None
         in_vain = live.settle(transition.facts) if followed else ()
         if stored is not None:
-            self._hold.tell(live, stored)
+            self._bus.announce(stored.commits, stored.first_seq, live.progress)
         self._children.committed(live)
         await self._dispatch(live, transition.effects)
         if in_vain:
@@ -333,7 +333,8 @@ class Engine:
         async with live.lock:
             try:
                 if live.held:
-                    self._hold.tell(live, await self._hold.store(live))
+                    stored = await self._hold.store(live)
+                    self._bus.announce(stored.commits, stored.first_seq, live.progress)
             except ConflictError:
                 await self._look_again(live)
             except Exception as error:
@@ -367,9 +368,16 @@ class Engine:
             self.elsewhere.left(live.run_id)
             return
         live.idle.clear()
-        if risky := [one.id for one in todo if type(one) is RunAction and not one.repeatable]:
-            await self.record(live, "started", {"effects": risky})
+        for one in todo:
+            if type(one) is RunAction and not one.repeatable:
+                await self._journal(live, todo)
+                break
         self._workers.begin(live, todo)
+
+    async def _journal(self, live: Live, todo: Sequence[Effect]) -> None:
+        """Store which calls begin now that must not silently run twice."""
+        risky = [one.id for one in todo if isinstance(one, RunAction) and not one.repeatable]
+        await self.record(live, "started", {"effects": risky})
 
     async def _park(self, live: Live) -> None:
         """Leave a run to the clock of the store: nothing of it stays here."""

@@ -71,10 +71,6 @@ class Hold:
         live.held = []
         return stored
 
-    def tell(self, live: Live, stored: Stored) -> None:
-        """Hand out what was stored to whoever listens, once the run is where it leads."""
-        self._bus.announce(stored.commits, stored.first_seq, live.progress)
-
     def _may_wait(self, live: Live, commit: Commit) -> bool:
         return (
             live.owned

@@ -79,7 +79,7 @@ class Live:
         self.held_until = 0.0
         """When that is stored at the latest, by the clock of the event loop."""
         self._shown: FactData | None = None
-        self.hear(transcript)
+        self.view.follow(self.state, transcript)
 
     async def pause(self, seconds: float) -> None:
         """Let time pass before a model is asked again."""
@@ -95,10 +95,6 @@ class Live:
         return cls(
             Snapshot(transition.state, version=1, seq=len(transition.facts)), transition.messages
         )
-
-    def hear(self, messages: Iterable[Message]) -> None:
-        """Append messages to the conversation as the model will see it."""
-        self.view.follow(self.state, messages)
 
     @property
     def chat(self) -> list[ChatMessage]:

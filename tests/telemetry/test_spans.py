@@ -298,7 +298,7 @@ async def test_a_host_that_set_nothing_up_is_told_nothing() -> None:
     async with App(agents=[Agent("clerk", model=ScriptedModel([DONE]))], env={}) as app:
         assert isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
         assert not app.telemetry.watches
-        assert app.bus.taps == [app.notifications.heard]
+        assert app.bus.taps == []
         run = await app.start("clerk", "Go.")
         view = await app.wait(run.id)
         assert view.state.trace == ""
