@@ -72,7 +72,14 @@ class Body(Protocol):
     def look(
         self, run: RunState, key: str, scope: Mapping[str, Any], new: Mapping[str, Outcome]
     ) -> Outcome | tuple[Effect, ...]:
-        """How the pass ended, or what it still needs; `new` is what became known since it was looked at."""
+        """How the pass ended, or what it still needs.
+
+        Args:
+            run: The run; until the end of the pass is known, with the payload that earlier passes left.
+            key: Key of the pass in the step.
+            scope: What `{{ }}` sees in it.
+            new: What became known since the loop was looked at.
+        """
         ...
 
     def put(self, run: RunState, outputs: Outputs, one: Pass) -> None:
@@ -112,10 +119,10 @@ class ActionBody:
         """The call's outcome, or the call; parameters that do not fit are a failed pass."""
         if key in new:
             return new[key]
-        filled = self._params.fill(scope, where="params")
+        filled = self._params.put(scope)
         params = filled.value
         if filled.problems:
-            return _bad(filled.problems)
+            return _bad([one.problem("params") for one in filled.problems])
         if not self._fits(params):
             params, problems, _ = check_params(self._schema, params)
             if problems:

@@ -130,7 +130,14 @@ class Course:
         for index in sorted(about):
             key = f"{self.rule.prefix}.{index}"
             if key in passes:
-                self._look(run, index, key, passes[key][1], new)
+                scope = passes[key][1]
+                at = self._now(run) if self.outputs.patch and key not in new else run
+                seen = self.body.look(at, key, scope, new)
+                if isinstance(seen, Outcome):
+                    del passes[key]
+                    self._end(run, index, key, scope, seen)
+                else:
+                    passes[key] = (index, scope, seen)
         if self.stopped or not self.next:
             self.begun = max((self.begun, *self._mentioned(run)))
             # Passes that waited behind an open request were never started.
@@ -155,11 +162,16 @@ class Course:
             key, scope = f"{rule.prefix}.{index}", rule.scope(self, index)
             if rule.more is not None and index > self.begun and not self._goes_on(rule.more(scope)):
                 break
-            pause = None if rule.pause_ms is None else self._pause(run, index, rule.pause_ms(index))
-            if pause is None:
-                self._look(run, index, key, scope, new)
+            seen: Outcome | tuple[Effect, ...] = ()
+            if rule.pause_ms is not None:
+                seen = self._pause(run, index, rule.pause_ms(index))
+            if not seen:
+                at = self._now(run) if self.outputs.patch else run
+                seen = self.body.look(at, key, scope, new)
+            if isinstance(seen, Outcome):
+                self._end(run, index, key, scope, seen)
             else:
-                passes[key] = (index, scope, (pause,))
+                passes[key] = (index, scope, seen)
             index += 1
         self.next = index
 
@@ -169,30 +181,23 @@ class Course:
             self.stopped = more
         return more is True
 
-    def _pause(self, run: RunState, index: int, pause_ms: int) -> SetTimer | None:
+    def _pause(self, run: RunState, index: int, pause_ms: int) -> tuple[Effect, ...]:
         """The pause before a pass, if there is one: none before the first ones, and none that is over."""
         key = f"{PAUSE}.{index}"
         if not pause_ms or index < self.rule.side_by_side or key in self.results:
-            return None
-        return SetTimer(f"{run.turn}:{key}", run.clock + pause_ms / 1000.0)
+            return ()
+        return (SetTimer(f"{run.turn}:{key}", run.clock + pause_ms / 1000.0),)
 
-    def _look(
-        self, run: RunState, index: int, key: str, scope: dict[str, Any], new: dict[str, Outcome]
+    def _end(
+        self, run: RunState, index: int, key: str, scope: dict[str, Any], outcome: Outcome
     ) -> None:
-        """Look at a pass: it has ended, or needs something."""
-        at = self._now(run) if self.outputs.patch and key not in new else run
-        seen = self.body.look(at, key, scope, new)
-        if not isinstance(seen, Outcome):
-            self.under_way[key] = (index, scope, seen)
-            return
-        self.under_way.pop(key, None)
-        self.ended[index] = seen
-        if not seen.ok:
-            self._failed(seen)
+        self.ended[index] = outcome
+        if not outcome.ok:
+            self._failed(outcome)
             return
         self.streak = 0
         if self.rule.carry and self.body.puts:
-            self._carry(run, Pass(key, scope, seen))
+            self._carry(run, Pass(key, scope, outcome))
 
     def _now(self, run: RunState) -> RunState:
         """The run as a pass sees it where earlier ones changed the payload: with what they left."""

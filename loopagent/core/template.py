@@ -129,20 +129,33 @@ class Template:
         Returns:
             The value, and what is wrong.
         """
-        run = Pass(scope, self._limits.expression, self._limits.max_text_chars)
-        value = self._root.fill(run)
-        if self._copies and larger(value, self._limits.max_size):
-            too_large = f"would be larger than {self._limits.max_size} characters and members"
-            run.problems.append(Finding((), too_large))
-            value = None
+        run = self.put(scope)
         if self._sound and not run.problems and not run.warnings:
-            return Filled(value)
+            return Filled(run.value)
         warnings = (*self._warnings, *run.warnings)
         return Filled(
-            value,
+            run.value,
             tuple(one.problem(where) for one in (*self._broken, *run.problems)),
             tuple(str(one.problem(where)) for one in warnings),
         )
+
+    def put(self, scope: Mapping[str, Any]) -> Pass:
+        """Put values in a template of which `check` found nothing wrong.
+
+        Args:
+            scope: As for `fill`.
+
+        Returns:
+            The value, and what is wrong with it, whose places are below the template.
+        """
+        limits = self._limits
+        run = Pass(scope, limits.expression, limits.max_text_chars)
+        value = run.value = self._root.fill(run)
+        if self._copies and larger(value, limits.max_size):
+            too_large = f"would be larger than {limits.max_size} characters and members"
+            run.problems.append(Finding((), too_large))
+            run.value = None
+        return run
 
     def check(self, names: Collection[str], *, where: str) -> tuple[Problem, ...]:
         """Look for what can be known to be wrong before anything runs.

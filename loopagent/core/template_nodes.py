@@ -46,7 +46,10 @@ class Pass(Frame):
         max_chars: Most that is put together from parts, all texts together, in characters.
     """
 
-    __slots__ = ("chars_left", "max_chars", "problems", "warnings")
+    __slots__ = ("chars_left", "max_chars", "problems", "value", "warnings")
+
+    value: Any
+    """What came out, once it did; not to be used if there are problems."""
 
     def __init__(self, scope: Mapping[str, Any], limits: ExpressionLimits, max_chars: int) -> None:
         # All in one: a template is filled for each item of a loop.

@@ -109,3 +109,13 @@ def test_a_loop_that_made_every_pass_was_not_stopped_whichever_failed() -> None:
     run.settle("each.1", error="down").settle("each.0", "fine")
     told = report(run)["result"]
     assert (told["done"], told["failed"], told.get("stopped")) == (1, 1, None)
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel"])
+def test_results_without_room_are_no_trouble_where_nothing_is_mapped(mode: str) -> None:
+    stored = {"$artifact": {"artifactId": "x", "chars": 9_000, "head": "[", "tail": "]"}}
+    run = play().reply(loop(executionMode=mode))
+    for number in range(len(run.state.payload["rows"])):
+        run.settle(f"each.{number}", stored)
+    assert report(run)["result"]["done"] == 6
+    assert not [one for one in run.facts if one.type == "payload.changed"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from loopagent.core.effects import KeepValue
 from loopagent.core.plan_state import PlanState
 from loopagent.core.skill_spec import SkillSet, SkillSpec
@@ -73,9 +75,12 @@ def test_fix_26_changes_of_all_children_merge_in_item_order_and_conflicts_are_to
     assert refused == [f"pass {one}: best (changed by pass 0 as well)" for one in (1, 2)]
 
 
-def test_one_after_the_other_each_sees_what_the_one_before_changed() -> None:
-    run = play().reply(each(executionMode="sequential"))
+@pytest.mark.parametrize("pause_ms", [0, 1500])
+def test_one_after_the_other_each_sees_what_the_one_before_changed(pause_ms: int) -> None:
+    run = play().reply(each(executionMode="sequential", delayBetweenIterationsMs=pause_ms))
     for number in range(3):
+        if pause_ms and number:
+            run.settle(f"pause.{number}")
         (call,) = work(run)
         seen = call.payload.get("count", 0)
         run.settle(f"each.{number}", ended({**call.payload, "count": seen + 1}))
