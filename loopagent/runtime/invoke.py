@@ -12,25 +12,17 @@ from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from pydantic import ValidationError
-
 from loopagent.action import Action, ActionContext, CallClock
-from loopagent.core.jsonable import NotJsonError, TooLargeError, storable, to_jsonable
 from loopagent.core.outcome import ErrorInfo, Outcome
-from loopagent.core.text import clean_text
-from loopagent.errors import ActionError, AsksPersonError
 from loopagent.logs import log
+from loopagent.runtime.call_results import MAX_MESSAGE_CHARS, CallResults
 from loopagent.runtime.coroutines import CANCELLED_ITSELF, AsyncAttempt, kill
 from loopagent.runtime.deadlines import Deadlines
-from loopagent.runtime.describe import complaints, described, said
 from loopagent.runtime.threads import BusyError, Threads, Work
 
 
 AnyAction: TypeAlias = Action[..., Any]
-MAX_MESSAGE_CHARS = 2_000
 MAX_BACKOFF_SECONDS = 30.0
-INLINE_BYTES = 64_000
-"""A result of an async action up to this size is converted at once, a larger one in a thread."""
 LATE_MS = 100.0
 HELD_UP = "it blocks the event loop: make it a plain function, or await what it waits for"
 FINAL_CODES = frozenset(
@@ -82,7 +74,7 @@ class Invoker:
     ) -> None:
         self._threads = Threads(max_threads, max_stuck_threads)
         self._grace_seconds = grace_seconds
-        self._text: Callable[[str], str] = storable if mask is None else partial(_masked, mask)
+        self._results = CallResults(mask)
         self._closed = False
         self._serial: dict[AnyAction, asyncio.Lock] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -116,18 +108,18 @@ class Invoker:
         started = perf_counter()
         spec = action.spec
         seconds = (spec.timeout_ms if timeout_ms is None else timeout_ms) / 1000
-        ends_at = asyncio.get_running_loop().time() + seconds
-        if context is not None and action.wants_context:
-            context = self._bound(context, ends_at)
-        call = _Call(action, params, context, seconds, ends_at, max_result_bytes)
-        at_once = action.never_waits and not spec.serial
-        attempts = 1
-        while True:
-            work = self._run_through(call) if at_once else await self._begun(call)
-            outcome = work if isinstance(work, Outcome) else await self._outcome(call, work)
-            if outcome.error is None or not await _may_repeat(call, outcome.error, attempts):
-                break
-            attempts += 1
+        work: _Work | None = None
+        if context is None and action.never_waits and not spec.serial:
+            work = self._run_through(action, params, None, max_result_bytes)
+        if isinstance(work, Outcome) and work.error is None:
+            outcome = work  # as most: all that follows is for calls that take time
+        else:
+            left = seconds - (perf_counter() - started)
+            ends_at = asyncio.get_running_loop().time() + left
+            if context is not None and action.wants_context:
+                context = self._bound(context, ends_at)
+            call = _Call(action, params, context, seconds, ends_at, max_result_bytes)
+            outcome = await self._ended(call, work)
         duration_ms = round((perf_counter() - started) * 100_000) / 100  # quicker than two digits
         if (
             duration_ms > seconds * 1000 + LATE_MS
@@ -140,6 +132,17 @@ class Invoker:
             )
         # Nobody else has seen the outcome yet; a copy with the duration would be one more for each call.
         object.__setattr__(outcome, "duration_ms", duration_ms)
+        return outcome
+
+    async def _ended(self, call: _Call, work: _Work | None) -> Outcome:
+        """How a call ends, of which a first attempt may be there already, after all its attempts."""
+        attempts = 1
+        while True:
+            work = work or await self._begun(call)
+            outcome = work if isinstance(work, Outcome) else await self._outcome(call, work)
+            if outcome.error is None or not await _may_repeat(call, outcome.error, attempts):
+                break
+            attempts, work = attempts + 1, None
         if attempts > 1:
             object.__setattr__(outcome, "attempts", attempts)
         return outcome
@@ -163,7 +166,7 @@ class Invoker:
 
         def report(text: str) -> None:
             if sink is not None and not clock.stopped:
-                shown = self._text(text)[:MAX_MESSAGE_CHARS]
+                shown = self._results.text(text)[:MAX_MESSAGE_CHARS]
                 with contextlib.suppress(RuntimeError):  # the loop is closed: nobody watches
                     loop.call_soon_threadsafe(sink, shown)
 
@@ -187,24 +190,20 @@ class Invoker:
 
     async def _begun(self, call: _Call) -> _Work:
         """One attempt, under way."""
+        action = call.action
+        if action.never_waits and not action.spec.serial:
+            return self._run_through(action, call.params, call.context, call.max_bytes)
         try:
-            return await self._start(call, self._arguments(call))
+            return await self._start(call, self._arguments(action, call.params, call.context))
         except Exception as error:
-            return self._refused(call, error)
+            return self._results.refused(action.spec, error)
 
-    def _arguments(self, call: _Call) -> dict[str, Any]:
+    def _arguments(
+        self, action: AnyAction, params: dict[str, Any], context: ActionContext | None
+    ) -> dict[str, Any]:
         if self._closed:
             raise BusyError("the runtime is shutting down")
-        return call.action.arguments(call.params, call.context)
-
-    def _refused(self, call: _Call, error: Exception) -> Outcome:
-        """An attempt that did not begin; a validator of the author's may raise anything."""
-        if isinstance(error, BusyError):
-            text = f"{call.action.spec.name} was not started: {error}."
-            return Outcome.failed("not_started", text)
-        if isinstance(error, ValidationError):
-            return self._failure("bad_params", complaints(error))
-        return self._failed(error)
+        return action.arguments(params, context)
 
     async def _start(self, call: _Call, arguments: dict[str, Any]) -> _Work:
         """Begin one attempt, when it is its turn."""
@@ -230,12 +229,19 @@ class Invoker:
             raise BusyError(text) from None
         return lock.release
 
-    def _run_through(self, call: _Call) -> _Work:
+    def _run_through(
+        self,
+        action: AnyAction,
+        params: dict[str, Any],
+        context: ActionContext | None,
+        max_bytes: int,
+    ) -> Outcome | AsyncAttempt:
         """Run an async action that never waits: nothing can come between, so it needs no task and no timer."""
+        results = self._results
         try:
-            running = call.action.fn(**self._arguments(call))
+            running = action.fn(**self._arguments(action, params, context))
         except Exception as error:
-            return self._refused(call, error)
+            return results.refused(action.spec, error)
         try:
             copy_context().run(running.send, None)
         except StopIteration as end:
@@ -245,11 +251,11 @@ class Invoker:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # it must not end the loop, whatever it raises
-            return self._failed(error)
+            return results.failed(error)
         else:
-            raise AssertionError(call.action)
-        outcome = self._quickly_converted(call, value)
-        return outcome or self._start_coroutine(self._convert_aside(call, value), None)
+            raise AssertionError(action)
+        outcome = results.quickly_converted(action.spec, value, max_bytes)
+        return outcome or self._start_coroutine(self._convert_aside(action, value, max_bytes), None)
 
     def _start_coroutine(
         self, running: Coroutine[Any, Any, Outcome], on_end: Callable[[], None] | None
@@ -294,22 +300,13 @@ class Invoker:
         except (asyncio.CancelledError, KeyboardInterrupt):
             raise
         except BaseException as error:  # a task must not end the loop, whatever it raises
-            return self._failed(error)
-        return self._quickly_converted(call, value) or await self._convert_aside(call, value)
+            return self._results.failed(error)
+        action, most = call.action, call.max_bytes
+        outcome = self._results.quickly_converted(action.spec, value, most)
+        return outcome or await self._convert_aside(action, value, most)
 
-    def _quickly_converted(self, call: _Call, value: Any) -> Outcome | None:
-        """The outcome of an action that ran and returned; None when converting its result would take long."""
-        limit = min(INLINE_BYTES, call.max_bytes)
-        try:
-            form = to_jsonable(value, max_bytes=limit, text=self._text)
-            return Outcome(True, form)  # by name it would take twice as long
-        except TooLargeError:
-            return None
-        except (Exception, SystemExit):
-            return self._converted(call, value)
-
-    async def _convert_aside(self, call: _Call, value: Any) -> Outcome:
-        convert = partial(self._converted, call, value)
+    async def _convert_aside(self, action: AnyAction, value: Any, max_bytes: int) -> Outcome:
+        convert = partial(self._results.converted, action.spec, value, max_bytes)
         try:
             work = await self._threads.start(convert, ends_at=0)
         except BusyError:  # none is free at this moment; waiting would eat up the call's time
@@ -322,49 +319,8 @@ class Invoker:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            return self._failed(error)
-        return self._converted(call, value)
-
-    def _converted(self, call: _Call, value: Any) -> Outcome:
-        """The outcome of an action that ran and returned."""
-        spec = call.action.spec
-        try:
-            form = to_jsonable(value, max_bytes=call.max_bytes, text=self._text)
-            return Outcome(ok=True, value=form)
-        except TooLargeError as error:
-            code, why = "result_too_large", f"{error.reason}, and at most {call.max_bytes} are kept"
-        except NotJsonError as error:
-            code, why = "bad_result", str(error)
-        except (Exception, SystemExit) as error:  # raised by a serializer of the author's
-            code, why = "bad_result", described(error)
-        text = f"{spec.name} ran, but its result cannot be kept: {why}."
-        return self._failure(code, text, may_have_run=spec.effects != "read")
-
-    def _failed(self, error: BaseException) -> Outcome:
-        """An exception as an outcome: its message, never its stack trace."""
-        if isinstance(error, ActionError):
-            failed = self._failure(
-                error.code,
-                said(error) or error.code,
-                fatal=error.fatal,
-                may_have_run=error.may_have_run,
-            )
-            asks = error.asks if isinstance(error, AsksPersonError) else None
-            return failed if asks is None else failed.with_value(to_jsonable(asks, text=self._text))
-        return self._failure("exception", described(error))
-
-    def _failure(
-        self, code: str, text: str, *, fatal: bool = False, may_have_run: bool = False
-    ) -> Outcome:
-        text = self._text(text)
-        if len(text) > MAX_MESSAGE_CHARS:
-            text = text[: MAX_MESSAGE_CHARS - 1] + "…"
-        return Outcome.failed(code, text, fatal=fatal, may_have_run=may_have_run)
-
-
-def _masked(mask: Callable[[str], str], text: str) -> str:
-    """A text as it can be stored and may be seen; `storable` is written out, as every text comes by here."""
-    return mask(text if text.isascii() and "\0" not in text else clean_text(text))
+            return self._results.failed(error)
+        return self._results.converted(call.action.spec, value, call.max_bytes)
 
 
 def code_of(outcome: Outcome) -> str:
