@@ -89,6 +89,30 @@ def test_arguments_that_do_not_fit_are_refused():
         search.arguments({"query": "x", "other": 1}, CONTEXT)
 
 
+class Branch(BaseModel):
+    leaves: int = 0
+    branches: list[Branch] = []
+
+
+@action(effects="read")
+def graft(stem: Branch, twig: Branch | None = None, most: int = Field(default_factory=int)) -> int:
+    """Put a branch onto another."""
+    return stem.leaves + (twig.leaves if twig else most)
+
+
+def test_parameters_may_share_a_type_that_refers_to_itself():
+    given = {"stem": {"branches": [{"leaves": "2"}]}, "twig": {"leaves": 3}}
+    twig = Branch(leaves=3)
+    assert graft.arguments(given, None) == {
+        "stem": Branch(branches=[Branch(leaves=2)]),
+        "twig": twig,
+        "most": 0,
+    }
+    with pytest.raises(ValidationError) as caught:
+        graft.arguments({"stem": {"branches": [{"leaves": "many"}]}}, None)
+    assert caught.value.errors()[0]["loc"] == ("stem", "branches", 0, "leaves")
+
+
 @action
 def add(a: int, b: int = 2) -> int:
     """Add.
