@@ -72,7 +72,9 @@ def make_room(tx: Tx) -> bool:
     state, bounds = tx.state, tx.state.spec.context
     if state.view.fresh:
         _expire(tx)
-    waiting = sum(map(len, state.notices)) + (len(state.mail[0].text) if state.mail else 0)
+    waiting = sum(map(len, state.notices)) if state.notices else 0
+    if state.mail:
+        waiting += len(state.mail[0].text)
     window = window_tokens(state)
     if state.view.tried == state.turn or estimated_tokens(state, waiting) < bounds.start * window:
         return False

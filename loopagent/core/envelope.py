@@ -112,12 +112,11 @@ def _everyday() -> SchemaValidator:
     step = _object(Actions, type=core_schema.literal_schema(["Actions"]), actions=calls)
     usual = {"reasoning": text, "message": text, "task_complete": _FLAG, "next_step": step}
     fields = {name: usual.get(name, _NEVER) for name in LoopAgentResponse.model_fields}
-    absent = core_schema.with_default_schema
-    return SchemaValidator(
-        _object(
-            LoopAgentResponse, **{key: absent(one, default=None) for key, one in fields.items()}
-        )
-    )
+    optional = {
+        key: core_schema.with_default_schema(one, default=None) for key, one in fields.items()
+    }
+    # With its own validators for the classes, it would take what they take.
+    return SchemaValidator(_object(LoopAgentResponse, **optional), _use_prebuilt=False)
 
 
 def _object(made: type[Wire], **fields: CoreSchema) -> CoreSchema:

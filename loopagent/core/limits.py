@@ -115,10 +115,11 @@ SHORT = {"maxTurns": "turns", "maxSeconds": "seconds", "maxTokens": "tokens", "m
 
 def left(state: RunState) -> dict[str, float]:
     """What is left of each limit that is set, for the prompt: the least, where several hold."""
-    limits, found = state.spec.limits, dict[str, float]()
+    limits = state.spec.limits
     others = limits.max_seconds or limits.max_tokens or limits.max_cost_usd or state.ancestors
     if not others:
         return {"turns": max(0, limits.max_turns - state.turn - state.below.turns)}
+    found: dict[str, float] = {}
     for name, used, top in _table(state):
         if top is not None:
             rest = max(0, round(top - used, 2))

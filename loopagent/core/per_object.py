@@ -25,9 +25,10 @@ class PerObject(Generic[K, T]):
 
     def __call__(self, one: K) -> T:
         """The result for an object; it is kept alive with it, so that no other can have its identity."""
-        known = self._known.get(id(one))
-        if known is not None and known[0] is one:
-            return known[1]
+        try:
+            return self._known[id(one)][1]
+        except KeyError:
+            pass
         made = self._make(one)
         if len(self._known) >= self._most:
             self._known.clear()

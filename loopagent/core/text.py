@@ -57,7 +57,9 @@ _GOES_ON: Final = re.compile(r"""[\s}\]]*+,\s*+(?:["'\u201c]|[A-Za-z_$][\w$-]*+\
 _JSON_BEFORE: Final = re.compile(r"""(?:\A\s*,|["'\u201d]\s*:\s*\[?)\s*\Z""")
 _JSON_BEHIND: Final = re.compile(r"""["'\u201d]\s*+(?::|,\s*+["'\u201c]|[}\]])""")
 _AROUND: Final = re.compile(r"(?:```\w*+|[\s\[\]}`])*+")
-_UNSTORABLE: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff\x00]")
+_UNSTORABLE: Final = re.compile("[\ud800-\udfff\x00]")
+_UNITS: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff\x00]")
+"""What is unstorable, halves side by side together; looking only whether there is any takes a third of the time."""
 _PAIR_LENGTH: Final = 2
 
 _RAW: Final = "raw line breaks or tabs in a text kept"
@@ -86,7 +88,9 @@ class TextReading:
 
 def clean_text(text: str) -> str:
     """Replace code units that no store can hold (lone surrogates, NUL) by U+FFFD; halves side by side are joined."""
-    return _UNSTORABLE.sub(_storable, text) if _UNSTORABLE.search(text) else text
+    if text.isascii() and "\0" not in text:
+        return text
+    return _UNITS.sub(_storable, text) if _UNSTORABLE.search(text) else text
 
 
 def _storable(found: re.Match[str]) -> str:

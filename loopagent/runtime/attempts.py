@@ -140,7 +140,7 @@ async def ask(
     """
     if not models:
         raise ConfigError("No model is configured for this run.")
-    call = _Call(request, policy, on_delta, on_retry, sleep, chance)
+    call = _Call(request, policy, on_delta, on_retry, sleep, chance, failed=[])
     if timeout_seconds is None:
         return await call.ask_all(models), tuple(call.failed)
     call.due = asyncio.get_running_loop().time() + timeout_seconds
@@ -165,9 +165,9 @@ class _Call:
     on_retry: Callable[[RetryNotice], Awaitable[None]]
     sleep: Callable[[float], Awaitable[Any]]
     chance: Callable[[], float]
+    failed: list[Attempt]
     due: float | None = None
     """When no time is left, by the clock of the loop."""
-    failed: list[Attempt] = field(default_factory=list[Attempt])
 
     async def ask_all(self, models: Sequence[Model]) -> ModelReply:
         """Ask the models in order until one answers, each as often as the policy allows."""

@@ -91,7 +91,7 @@ class ModelCalls:
             [*live.view.chat, ChatMessage("user", volatile_message(state))],
             max_output_tokens=spec.limits.max_output_tokens,
             temperature=spec.temperature,
-            cache_key=place_in_tree(state) if state.root_id else state.id,
+            cache_key=place_in_tree(state),
             agent=spec.name,
         )
 
@@ -139,7 +139,7 @@ class ModelCalls:
             value["bound"] = True
         if attempts and (failed := [_attempt(one) for one in attempts if one.usage]):
             value["attempts"] = failed
-        return Outcome.done(value, duration_ms=reply.total_ms)
+        return Outcome(ok=True, value=value, duration_ms=round(reply.total_ms, 2))
 
     def texts(
         self, live: Live, effect: Effect, report: Report, names: Sequence[str] = ()

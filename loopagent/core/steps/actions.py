@@ -129,7 +129,8 @@ def _closely(
     run: RunState, call: ActionCall, allowed: dict[str, ActionSpec], path: str
 ) -> tuple[ActionCall | None, list[Problem], list[str]]:
     """A call with name and parameters as they will be used, or None; its problems; and what was tolerated."""
-    action, warnings = allowed.get(call.name), list[str]()
+    action = allowed.get(call.name)
+    warnings: list[str] = []
     if action is None:
         match = find_named(run, call.name, allowed, f"{path}.name", "action")
         warnings = list(match.warnings)
