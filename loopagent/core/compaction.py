@@ -49,10 +49,11 @@ def estimated_tokens(state: RunState, more_bytes: int = 0) -> int:
 
 def measure(state: RunState, value: dict[str, Any]) -> None:
     """Learn from a planner call that came back how large its prompt was, in bytes and in tokens."""
-    size = int((value.get("prompt") or {}).get("bytes") or 0)
-    if size:
+    prompt = value.get("prompt")
+    if prompt and (size := prompt.get("bytes")):
+        usage = value.get("usage") or {}
         state.shown_bytes = size
-        state.measured = (size, int((value.get("usage") or {}).get("input_tokens") or 0))
+        state.measured = (size, int(usage.get("input_tokens") or 0))
     if state.view.overflows:
         state.view = replace(state.view, overflows=0)
 

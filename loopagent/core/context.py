@@ -97,10 +97,10 @@ class View:
             return False
         return message.number > self.summarised or message.number in self.kept
 
-    def stubs(self, message: Said, size_bytes: int, least_bytes: int) -> bool:
-        """Whether a message is shown as a stub; one shorter than `least_bytes` never is."""
+    def outdates(self, message: Said) -> bool:
+        """Whether a message is shown as a stub, unless it is short."""
         old = message.number <= self.stubbed or message.number in self.superseded
-        return old and message.kind in SHRINK and size_bytes >= least_bytes
+        return old and message.kind in SHRINK
 
     def not_taken(self, reply: int, *, again: bool) -> View:
         """The view with a reply that was not taken, which is still to be said something about.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from loopagent.core.advance import advance
+from loopagent.core.context import Said
 from loopagent.core.events import Event, Forked, Settled
 from loopagent.core.marks import marks
 from loopagent.core.prompt import volatile_message
@@ -14,7 +15,7 @@ from loopagent.ports import ChatMessage
 from loopagent.runtime.course import course_of, told
 from loopagent.runtime.fold import beginning
 from loopagent.runtime.turn_details import changes, operations, placed
-from loopagent.runtime.view import ChatView, Shown
+from loopagent.runtime.view import ChatView
 
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class TurnRecord:
     model: str = ""
     duration_ms: float = 0.0
     error: dict[str, Any] | None = None
-    shown: list[Shown] = field(default_factory=list[Shown])
+    shown: list[Said] = field(default_factory=list[Said])
     """Of each message but the last: which one of the transcript it is."""
     told: Turn | None = None
     """What the events tell of it."""

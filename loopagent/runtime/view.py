@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from loopagent.ports import Store
 
 
-_TOLD: Final = b"%s %d\n%s\n"
-"""A message as bytes that no other has: its role, size and text."""
+_TOLD: Final = {role: b"%s %%d\n%%s\n" % role.encode() for role in ("system", "user", "assistant")}
+"""A message as bytes that no other has, by its role: that, its size and its text."""
 
 
 @value_object(frozen=True, slots=True)
 class Shown:
-    """A message of the view without its text."""
+    """A message that is shown as a stub; its text is not kept."""
 
     number: int
     kind: str
     turn: int
     size_bytes: int
-    """Length of the message itself, shown in full or not."""
+    """Length of the message itself."""
     chars: int
 
 
@@ -47,7 +47,8 @@ class ChatView:
 
     def __init__(self, state: RunState) -> None:
         self.chat: list[ChatMessage] = []
-        self.shown: list[Shown] = []
+        self.shown: list[Message | Shown] = []
+        """What the messages of `chat` are."""
         self._view = state.view
         self._forget_hash()
 
@@ -66,12 +67,10 @@ class ChatView:
         for one in messages:
             if not view.shows(one):
                 continue
-            text = one.text
-            size = len(text) if text.isascii() else size_of(text)
-            shown = Shown(one.number, one.kind, one.turn, size, len(text))
-            if size >= least and view.stubs(shown, size, least):
-                text = stub(shown, shown.chars, view)
-            chat = ChatMessage(one.role, text)
+            shown: Message | Shown = one
+            chat = ChatMessage(one.role, one.text)
+            if view.stubbed or view.superseded:
+                shown, chat = _shown(one, chat, view, least)
             if one.kind == "summary":
                 self._insert(shown, chat, view)
             else:
@@ -90,18 +89,19 @@ class ChatView:
         whole, size = self._hash, self._size
         if self._hashed < 0:
             body = system.encode("utf-8", "surrogatepass")
-            whole.update(_TOLD % (b"system", len(body), body))
             size, self._hashed = len(body), 0
+            whole.update(_TOLD["system"] % (size, body))
         for one in (*self.chat[self._hashed :], last):
             if one is last:  # goes into a copy, as the next prompt has another one in its place
                 self._hashed, self._size = len(self.chat), size
                 whole = whole.copy()
             body = one.text.encode("utf-8", "surrogatepass")
-            whole.update(_TOLD % (one.role.encode(), len(body), body))
-            size += len(body)
+            length = len(body)
+            whole.update(_TOLD[one.role] % (length, body))
+            size += length
         return {"sha256": whole.hexdigest(), "bytes": size}
 
-    def _insert(self, summary: Shown, chat: ChatMessage, view: View) -> None:
+    def _insert(self, summary: Message | Shown, chat: ChatMessage, view: View) -> None:
         """Put a summary where what it stands for was."""
         end = len(self.shown)
         at = next((at for at, one in enumerate(self.shown) if one.number > view.summarised), end)
@@ -113,14 +113,28 @@ class ChatView:
         """Leave out and shorten what the view wants left out and shortened."""
         before = list(zip(self.shown, self.chat, strict=True))
         self.shown, self.chat = [], []
-        for shown, chat in before:
-            if not view.shows(shown):
-                continue
-            short = view.stubs(shown, shown.size_bytes, least)
-            self.shown.append(shown)
-            text = stub(shown, shown.chars, view)
-            self.chat.append(ChatMessage(chat.role, text) if short else chat)
+        for one, chat in before:
+            if view.shows(one):
+                shown, told = _shown(one, chat, view, least)
+                self.shown.append(shown)
+                self.chat.append(told)
         self._forget_hash()
+
+
+def _shown(
+    one: Message | Shown, chat: ChatMessage, view: View, least: int
+) -> tuple[Message | Shown, ChatMessage]:
+    """A message that may have become a stub, and what is told of it."""
+    if not view.outdates(one):
+        return one, chat
+    short = one if isinstance(one, Shown) else _without_text(one)
+    if short.size_bytes < least:
+        return one, chat
+    return short, ChatMessage(chat.role, stub(short, short.chars, view))
+
+
+def _without_text(one: Message) -> Shown:
+    return Shown(one.number, one.kind, one.turn, size_of(one.text), len(one.text))
 
 
 async def shown_messages(store: Store, state: RunState) -> list[Message]:

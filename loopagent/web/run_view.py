@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loopagent.core.context import size_of
 from loopagent.runtime.course import Course, Turn
-from loopagent.runtime.view import Shown
 
 
 if TYPE_CHECKING:
@@ -148,11 +147,10 @@ def _walked(nodes: Sequence[Json]) -> Iterator[Json]:
 
 def fate(message: Message, state: RunState) -> str:
     """What the model sees of a message now: `left out`, `shortened`, or everything."""
-    view, size = state.view, size_of(message.text)
-    if not view.shows(message):
+    if not state.view.shows(message):
         return "left out"
-    shown = Shown(message.number, message.kind, message.turn, size, len(message.text))
-    return "shortened" if view.stubs(shown, size, state.spec.context.stub_bytes) else ""
+    long = size_of(message.text) >= state.spec.context.stub_bytes
+    return "shortened" if long and state.view.outdates(message) else ""
 
 
 # ---------------------------------------------------------------------- notes and tasks
