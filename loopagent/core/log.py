@@ -1,14 +1,15 @@
-"""One committed transaction as bytes: events, facts and messages as JSON arrays, compressed with a dictionary.
+"""Committed transactions as bytes: events, facts and messages as JSON arrays, compressed with a dictionary.
 
-A reply is in its event, in its fact and in its message; the compressor keeps it once. The first byte is the
-version of the format. Within a version fields are only ever added, at the end of their array and with a default.
+What is stored in one go can be one piece: the compressor then begins but once. A reply is in its event, in its fact
+and in its message; the compressor keeps it once. The first byte is the version of the format. Within a version fields
+are only ever added, at the end of their array and with a default.
 """
 
 from __future__ import annotations
 
 import zlib
 from dataclasses import fields
-from typing import Annotated, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
@@ -37,6 +38,9 @@ from loopagent.core.values import value_object
 from loopagent.errors import CorruptError
 
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 Row: TypeAlias = list[Any]
 
 VERSION = 1
@@ -47,6 +51,8 @@ THOROUGH_BYTES = 65_536
 """Longer entries are compressed fast instead of well."""
 SMALL_BYTES = 2_560
 """Entries up to this size are compressed in a window of 4 KiB, which leaves room for the end of the dictionary."""
+MEDIUM_BYTES = 7_168
+"""Entries up to this size are compressed in a window of 8 KiB."""
 
 
 class Packer(Protocol):
@@ -61,8 +67,11 @@ class Packer(Protocol):
         ...
 
 
-_SMALL = zlib.compressobj(3, zlib.DEFLATED, -12, 5, zlib.Z_DEFAULT_STRATEGY, FORMAT_1)
-"""Copied for each small entry: that is cheaper than reading the dictionary again."""
+_SMALL, _MEDIUM = (
+    zlib.compressobj(3, zlib.DEFLATED, wbits, 5, zlib.Z_DEFAULT_STRATEGY, FORMAT_1)
+    for wbits in (-12, -13)
+)
+"""Copied for each such entry: that is cheaper than reading the dictionary again."""
 
 
 @value_object(frozen=True, slots=True)
@@ -75,35 +84,40 @@ class Entry:
     messages: tuple[Message, ...] = ()
 
 
-def encode(entry: Entry) -> bytes:
-    """The entry as bytes.
+def encode(*entries: Entry) -> bytes:
+    """An entry as bytes, or several that follow each other.
 
     Raises:
         ValueError: A value in it is not JSON.
     """
-    at = entry.at
-    text = to_json(
-        (
-            at,
-            [_event_row(one, at) for one in entry.events],
-            [_fact_row(one) for one in entry.facts],
-            [(one.number, one.role, one.kind, one.text, one.turn) for one in entry.messages],
-        )
-    )
+    rows = [_entry_row(one) for one in entries]
+    text = to_json(rows[0] if len(rows) == 1 else rows)
     packer = _packer(len(text))
     return _PREFIX + packer.compress(text) + packer.flush()
 
 
 def _packer(size_bytes: int) -> Packer:
     """A compressor that has read the dictionary. An ordinary entry needs little room, and making room takes time."""
-    if size_bytes <= SMALL_BYTES:
-        return _SMALL.copy()
-    level = 6 if size_bytes <= THOROUGH_BYTES else 1
+    if size_bytes <= MEDIUM_BYTES:
+        return (_SMALL if size_bytes <= SMALL_BYTES else _MEDIUM).copy()
+    level = 3 if size_bytes <= THOROUGH_BYTES else 1
     return zlib.compressobj(level, zlib.DEFLATED, _RAW, 8, zlib.Z_DEFAULT_STRATEGY, FORMAT_1)
 
 
 def decode(body: bytes) -> Entry:
-    """The entry again.
+    """The entry again that stands there alone.
+
+    Raises:
+        CorruptError: The bytes are damaged or of a newer format, or there are more.
+    """
+    entries = decode_all(body)
+    if len(entries) != 1:
+        raise CorruptError(f"a log entry is damaged: {len(entries)} stand where one is expected")
+    return entries[0]
+
+
+def decode_all(body: bytes) -> list[Entry]:
+    """The entries again.
 
     Raises:
         CorruptError: The bytes are damaged or of a newer format.
@@ -113,17 +127,22 @@ def decode(body: bytes) -> Entry:
         message = f"a log entry has format {found}, this version reads format {VERSION}: upgrade loopagent"
         raise CorruptError(message)
     try:
-        at, events, facts, messages = from_json(_unpacked(body))
-        return Entry(
-            at,
-            _EVENTS.validate_python([_event_fields(row, at) for row in events]),
-            _FACTS.validate_python([_named(Fact, row) for row in facts]),
-            _MESSAGES.validate_python([_named(Message, row) for row in messages]),
-        )
+        rows = from_json(_unpacked(body))
+        return [_entry_of(one) for one in (rows if isinstance(rows[0], list) else [rows])]
     except (zlib.error, ValueError, TypeError, KeyError, IndexError) as error:
         reason = "its values do not fit" if isinstance(error, ValidationError) else str(error)
         message = f"a log entry is damaged: {reason}"
         raise CorruptError(message) from error
+
+
+def _entry_of(row: Sequence[Any]) -> Entry:
+    at, events, facts, messages = row
+    return Entry(
+        at,
+        _EVENTS.validate_python([_event_fields(row, at) for row in events]),
+        _FACTS.validate_python([_named(Fact, row) for row in facts]),
+        _MESSAGES.validate_python([_named(Message, row) for row in messages]),
+    )
 
 
 _EVENTS: TypeAdapter[tuple[Event, ...]] = TypeAdapter(
@@ -163,16 +182,25 @@ def _unpacked(body: bytes) -> bytes:
     return text
 
 
+def _entry_row(entry: Entry) -> tuple[Any, ...]:
+    at = entry.at
+    return (
+        at,
+        [_event_row(one, at) for one in entry.events],
+        [_fact_row(one) for one in entry.facts],
+        [(one.number, one.role, one.kind, one.text, one.turn) for one in entry.messages],
+    )
+
+
 def _event_row(event: Event, at: float) -> Row:
     """Kind, then the fields in their order; `at` is null where it is the entry's."""
+    if isinstance(event, Settled):  # nearly all of them
+        own = None if event.at == at else event.at
+        return [event.kind, event.effect_id, _outcome_row(event.outcome), own]
     row: Row = [event.kind]
     for name in _NAMES[type(event)]:
         value = getattr(event, name)
-        if name == "at" and value == at:
-            value = None
-        elif name == "outcome":
-            value = _outcome_row(value)
-        row.append(value)
+        row.append(None if name == "at" and value == at else value)
     return row
 
 
@@ -185,8 +213,9 @@ def _outcome_row(outcome: Outcome) -> Row:
     error = outcome.error
     why = error and [error.code, error.message, error.fatal, error.may_have_run]
     row: Row = [outcome.ok, outcome.value, why, outcome.duration_ms, outcome.attempts]
-    late = [outcome.early_ms, outcome.hooks]
-    return [*row, *late] if any(late) else row
+    if outcome.early_ms or outcome.hooks:
+        row += (outcome.early_ms, outcome.hooks)
+    return row
 
 
 def _event_fields(row: Row, at: float) -> dict[str, Any]:

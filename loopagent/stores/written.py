@@ -35,7 +35,7 @@ class Row:
     commit: Commit
     state: bytes
     body: bytes
-    requests: list[records.RequestChange]
+    requests: Sequence[records.RequestChange] = ()
     payload: bytes | None = None
     """The payload, where it is stored apart and is not what it was."""
     spec: tuple[str, str] | None = None
@@ -51,38 +51,70 @@ class Row:
     history: Sequence[tuple[int, int, bytes]] = ()
     """Log entries of another run that a forked one begins with: first event, first message, body."""
 
-    @property
-    def first_message(self) -> int:
-        """Number of the entry's first message, or of the one that will come next."""
-        return self.commit.state.messages - len(self.commit.messages) + 1
+
+def first_message(commit: Commit) -> int:
+    """Number of a commit's first message, or of the one that will come next."""
+    return commit.state.messages - len(commit.messages) + 1
 
 
-def prepare(commit: Commit, *, passing: bool = False, same_payload: bool | None = None) -> Row:
+def prepare(commit: Commit) -> Row:
     """Turn a commit into bytes.
-
-    Args:
-        commit: The commit.
-        passing: The next one is stored with it, so its state is not needed.
-        same_payload: Whether the payload is what is stored; None for what the commit says.
 
     Raises:
         StoreError: Something in it is not JSON.
     """
+    (row,) = prepare_all((commit,))
+    return row
+
+
+def prepare_all(commits: Sequence[Commit]) -> list[Row]:
+    """Turn commits that are stored together into bytes.
+
+    The last row has the log of all of them and the state that they lead to. There is one for each commit before it
+    that says more than that.
+
+    Raises:
+        StoreError: Something in them is not JSON.
+    """
+    last, same_payload = commits[-1], True
+    for one in commits:
+        same_payload = same_payload and one.same_payload
     try:
-        state, payload = (b"", None) if passing else dump_parts(commit.state)
-        body = encode(Entry(commit.at, commit.events, commit.facts, commit.messages))
-        spilled = None if commit.spilled is None else dump_outcomes(commit.spilled)
+        state, payload = dump_parts(last.state)
+        body = encode(*[Entry(one.at, one.events, one.facts, one.messages) for one in commits])
+        rows = [_row(one, b"", b"") for one in commits[:-1] if _says_more(one)]
+        rows.append(_row(last, state, body, None if same_payload else payload))
     except ValueError as error:
-        raise records.not_json(f"a value of run {commit.state.id!r}", error) from error
-    said = newly_said(commit.state, commit.facts, commit.messages)
-    changes, notices = records.request_changes(commit.facts), notices_of(commit)
-    if commit.same_payload if same_payload is None else same_payload:
-        payload = None
-    row = Row(
-        commit, state, body, changes, payload=payload, spilled=spilled, said=said, notices=notices
+        raise records.not_json(f"a value of run {last.state.id!r}", error) from error
+    return rows
+
+
+def _says_more(commit: Commit) -> bool:
+    """Whether it is to be found in more places than the log and the snapshot."""
+    state = commit.state
+    return bool(
+        commit.spilled is not None
+        or state.conversation
+        or state.notify
+        or commit.history
+        or not records.only_logged(commit.facts)
     )
-    known = artifact_rows(commit)
-    return replace(row, artifacts=known) if known else row
+
+
+def _row(commit: Commit, state: bytes, body: bytes, payload: bytes | None = None) -> Row:
+    if not _says_more(commit):
+        return Row(commit, state, body, payload=payload)
+    return Row(
+        commit,
+        state,
+        body,
+        records.request_changes(commit.facts),
+        payload=payload,
+        spilled=None if commit.spilled is None else dump_outcomes(commit.spilled),
+        said=newly_said(commit.state, commit.facts, commit.messages),
+        notices=notices_of(commit),
+        artifacts=artifact_rows(commit),
+    )
 
 
 def prepare_new(commit: Commit, metadata: dict[str, Any] | None) -> Row:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from loopagent.core.events import CancelRequested, MessagePosted, Reported, Settled, Started
 from loopagent.core.facts import Fact
-from loopagent.core.log import VERSION, Entry, decode, encode
+from loopagent.core.log import VERSION, Entry, decode, decode_all, encode
 from loopagent.core.log_dictionary import FORMAT_1
 from loopagent.core.outcome import ErrorInfo, Outcome
 from loopagent.core.state import Message
@@ -66,6 +66,15 @@ entries = st.builds(Entry, at, tuples(events), tuples(facts), tuples(messages))
 @given(entries)
 def test_round_trip(entry: Entry):
     assert decode(encode(entry)) == entry
+
+
+@given(st.lists(entries, min_size=1, max_size=4))
+def test_several_in_one(some: list[Entry]):
+    body = encode(*some)
+    assert decode_all(body) == some
+    if len(some) > 1:
+        with pytest.raises(CorruptError):
+            decode(body)
 
 
 @given(entries, st.data())
@@ -156,6 +165,11 @@ def test_an_ordinary_turn_costs_few_bytes(number: int):
         assert len(encode(entry)) <= 250
 
 
+def test_what_comes_together_costs_less():
+    turn = turn_of_a_run(57)
+    assert len(encode(*turn)) < sum(len(encode(one)) for one in turn)
+
+
 def test_a_reply_is_kept_once_however_long_it_is():
     text = "".join(hashlib.sha256(str(one).encode()).hexdigest() for one in range(150))
     value = {"text": text}
@@ -192,6 +206,9 @@ def test_what_is_no_entry_is_refused(body: bytes):
         b'[1,[],[["x","nobody",{}]],[]]',
         b'[1,[],[],[["one"]]]',
         b"[1,[[]],[],[]]",
+        b"[]",
+        b"[[]]",
+        b"[[1,[],[],[]],2]",
     ],
 )
 def test_json_of_another_shape_is_refused(text: bytes):

@@ -17,7 +17,7 @@ import pytest
 from loopagent.core.facts import Fact
 from loopagent.errors import ConfigError, ConflictError, CorruptError, StoreError
 from loopagent.ports import StoredArtifact
-from loopagent.stores import SqliteStore
+from loopagent.stores import MemoryStore, SqliteStore
 from loopagent.stores.sqlite import reads
 from loopagent.stores.sqlite.file import explain
 from loopagent.testing.store_samples import SampleRun, stored
@@ -43,6 +43,37 @@ def edit(path: Path, *statements: str) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for statement in statements:
             connection.execute(statement)
+
+
+# ---------------------------------------------------------------------- commits that come together
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 3, 1), (5,), (1, 4, 2)])
+async def test_what_is_stored_together_is_found_as_if_it_had_come_one_by_one(path, sizes):
+    run, plain = SampleRun("run-1"), MemoryStore()
+    kinds = [run.turn, lambda: run.ask("a"), run.quiet, lambda: run.close("a"), run.turn]
+    async with opened(path) as store:
+        first = run.begin()
+        assert await store.create(first) == await plain.create(first)
+        made = iter(kinds * 2)
+        for size in sizes:
+            commits = [next(made)() for _ in range(size)]
+            assert await store.commit(*commits) == await plain.commit(*commits)
+        assert await store.load("run-1") == await plain.load("run-1")
+        assert await store.log("run-1") == await plain.log("run-1")
+        for place in range(12):
+            assert await store.events("run-1", after=place) == await plain.events(
+                "run-1", after=place
+            )
+            for last in (None, place, place + 1):
+                given = {"first": place, "last": last}
+                assert await store.transcript("run-1", **given) == await plain.transcript(
+                    "run-1", **given
+                )
+        assert await store.open_requests() == await plain.open_requests()
+    with closing(sqlite3.connect(path)) as connection:
+        (rows,) = connection.execute("SELECT count(*) FROM log").fetchone()
+    assert rows == 1 + len(sizes)
 
 
 # ---------------------------------------------------------------------- the file
@@ -400,7 +431,7 @@ async def test_a_name_that_is_none_is_told(tmp_path):
 
 READ_ONLY = """
 import asyncio, os, sys
-from loopagent.stores import SqliteStore
+from loopagent.stores import MemoryStore, SqliteStore
 from loopagent.errors import StoreError
 async def main():
     if os.geteuid() == 0:

@@ -10,6 +10,7 @@ from pydantic_core import to_json
 from loopagent.stores import records
 from loopagent.stores.postgres import artifacts, conversations, notices, parts
 from loopagent.stores.postgres.statements import Statement
+from loopagent.stores.written import first_message
 
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _append(made: Statement, row: Row, facts: str) -> None:
         "logged",
         f"""
         INSERT INTO log (run, version, root, first_seq, last_seq, first_message, messages, body)
-        SELECT key, version, root, seq - {facts} + 1, seq, {made.value(row.first_message, "integer")},
+        SELECT key, version, root, seq - {facts} + 1, seq, {made.value(first_message(row.commit), "integer")},
                {made.value(len(row.commit.messages), "integer")}, {made.value(row.body, "bytea")}
         FROM place
         """,

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from loopagent.core.agent_spec import AgentSpec
-from loopagent.core.log import decode
+from loopagent.core.log import decode_all
 from loopagent.core.state import Message
 from loopagent.core.state_bytes import SPILLED, apart_of, load_state
 from loopagent.ports import (
@@ -160,29 +160,33 @@ def _entries(
 ) -> Iterator[LogEntry]:
     """A run's log from the last entry on whose `column` is at most `value`: the one that holds it.
 
-    Versions have no gaps and both columns only grow, so the place is found by halving.
+    A row holds the entries from its version up to the next row's. Both columns only grow, so the place is found by
+    halving.
     """
     key, version, log_from = run
+    base = log_key(key, 0)
 
-    def column_of(one: int) -> int:
-        (found,) = connection.execute(
-            f"SELECT {column} FROM log WHERE key = ?",  # noqa: S608 - one of two names
-            (log_key(key, one),),
+    def row_of(one: int) -> tuple[int, int]:
+        found: tuple[int, int] = connection.execute(
+            f"SELECT key, {column} FROM log WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1",  # noqa: S608 - one of two names
+            (base, log_key(key, one)),
         ).fetchone()
-        return int(found)
+        return found
 
     kept = range(log_from, version + 1)
-    start = log_from + max(bisect_right(kept, value, key=column_of) - 1, 0)
+    if not kept:
+        return
+    behind = bisect_right(kept, value, key=lambda one: row_of(one)[1])
+    start, _ = row_of(log_from + max(behind - 1, 0))
     rows = connection.execute(
         "SELECT key, first_seq, body FROM log WHERE key BETWEEN ? AND ? ORDER BY key",
-        (log_key(key, start), log_key(key, version)),
+        (start, log_key(key, version)),
     )
-    base = log_key(key, 0)
-    for entry_key, first_seq, body in rows:
-        entry = decode(body)
-        yield LogEntry(
-            entry_key - base, first_seq, entry.at, entry.events, entry.facts, entry.messages
-        )
+    for row_key, seq, body in rows:
+        first_seq = seq
+        for at, one in enumerate(decode_all(body), row_key - base):
+            yield LogEntry(at, first_seq, one.at, one.events, one.facts, one.messages)
+            first_seq += len(one.facts)
 
 
 # ---------------------------------------------------------------------- retention

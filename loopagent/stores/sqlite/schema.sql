@@ -66,7 +66,8 @@ CREATE TABLE said (
 ) WITHOUT ROWID;
 CREATE INDEX said_run ON said (run);
 
--- One row a transaction. `key` is the run's key times 2^24 plus the version, so a run's rows lie together.
+-- What was committed in one go. `key` is the run's key times 2^24 plus the first version in it, so a run's rows lie
+-- together.
 CREATE TABLE log (
   key INTEGER PRIMARY KEY,
   first_seq INTEGER NOT NULL,

@@ -128,16 +128,16 @@ class SqliteStore(
 
     async def commit(self, commit: Commit, *later: Commit) -> int:
         """Append transitions; see `Store.commit`."""
-        commits = records.one_after_the_other((commit, *later))
+        commits = records.one_after_the_other((commit, *later)) if later else (commit,)
 
         def prepare() -> Callable[[sqlite3.Connection], int]:
-            rows = [written.prepare(one, passing=True) for one in commits[:-1]]
-            same = all(one.same_payload for one in commits)
-            rows.append(written.prepare(commits[-1], same_payload=same))
-            return lambda db: writes.commit(db, rows)
+            rows = written.prepare_all(commits)
+            return lambda db: writes.commit(db, commits, rows)
 
-        lazy = self.durability == "turn" and all(one.repeatable for one in commits)
-        return await self._writer.submit(prepare, synced=not lazy)
+        synced = self.durability == "effect"
+        for one in commits:
+            synced = synced or not one.repeatable
+        return await self._writer.submit(prepare, synced=synced)
 
     async def load(self, run_id: str) -> Snapshot | None:
         """The run as last committed; see `Store.load`."""

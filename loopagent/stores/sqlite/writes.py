@@ -10,13 +10,14 @@ from pydantic_core import to_json
 from loopagent.errors import StoreError
 from loopagent.stores import records
 from loopagent.stores.sqlite import artifacts, conversations, notices
+from loopagent.stores.written import first_message
 
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loopagent.core.state import RunState
-    from loopagent.ports import RememberedAnswer, StoredArtifact
+    from loopagent.ports import Commit, RememberedAnswer, StoredArtifact
     from loopagent.stores.written import Row
 
 VERSION_BITS = 24
@@ -69,8 +70,8 @@ def create(connection: sqlite3.Connection, row: Row) -> int:
         [(log_key(key, at), *one) for at, one in enumerate(row.history, 1)],
     )
     first_seq = seq - len(row.commit.facts) + 1
-    _append(connection, key, first_seq, row)
-    _keep_payload(connection, key, row)
+    _log(connection, key, first_seq, row.commit, row.body)
+    _keep_parts(connection, key, row)
     for one in row.commit.artifacts:
         put_artifact(connection, state.id, one)
     return first_seq
@@ -95,44 +96,36 @@ def _spec(connection: sqlite3.Connection, row: Row) -> int:
     return int(found[0])
 
 
-def commit(connection: sqlite3.Connection, rows: Sequence[Row]) -> int:
+def commit(connection: sqlite3.Connection, commits: Sequence[Commit], rows: Sequence[Row]) -> int:
     """Move a run on, if it is still where the first commit saw it; returns the `seq` of its first fact."""
-    first, last = rows[0].commit, rows[-1]
-    state, facts = last.commit.state, sum(len(one.commit.facts) for one in rows)
-    if last.commit.version >= MAX_VERSION:
+    first, last, row = commits[0], commits[-1], rows[-1]
+    state, facts = last.state, 0
+    for one in commits:
+        facts += len(one.facts)
+    if last.version >= MAX_VERSION:
         raise StoreError(f"Run {state.id!r} has {MAX_VERSION} transactions; there is no room.")
-    moved = connection.execute(
-        """
-        UPDATE run
-        SET version = ?, seq = seq + ?, shown = ?, turn = ?, updated_at = ?, state = ?
-        WHERE id = ? AND version = ?
-        RETURNING key, root, seq, status, due
-        """,
-        (
-            last.commit.version + 1,
-            facts,
-            records.shown(state),
-            state.turn,
-            last.commit.at,
-            last.state,
-            state.id,
-            first.version,
-        ),
-    ).fetchall()
-    if not moved:
+    found = connection.execute(
+        "SELECT key, root, seq, status, due, shown FROM run WHERE id = ? AND version = ?",
+        (state.id, first.version),
+    ).fetchone()
+    if found is None:
         raise records.moved_on(state.id, first.version)
-    key, root, seq, *listed = moved[0]
-    now = [state.status, records.due(state)]
+    key, root, seq, *listed = found
+    now = [state.status, records.due(state), records.shown(state)]
     if listed != now:  # indexed and seldom changed, so not part of every update
-        connection.execute("UPDATE run SET status = ?, due = ? WHERE key = ?", (*now, key))
+        connection.execute(
+            "UPDATE run SET status = ?, due = ?, shown = ? WHERE key = ?", (*now, key)
+        )
+    connection.execute(
+        "UPDATE run SET version = ?, seq = ?, turn = ?, updated_at = ?, state = ? WHERE key = ?",
+        (last.version + 1, seq + facts, state.turn, last.at, row.state, key),
+    )
+    first_seq: int = seq + 1
     if root is not None:
-        seq = _count_at_root(connection, root, facts)
-    first_seq = int(seq) - facts + 1
-    following = first_seq
-    for row in rows:
-        _append(connection, key, following, row)
-        following += len(row.commit.facts)
-    _keep_payload(connection, key, last)
+        first_seq = _count_at_root(connection, root, facts) - facts + 1
+    _log(connection, key, first_seq, first, row.body)
+    for part in rows:
+        _keep_parts(connection, key, part)
     return first_seq
 
 
@@ -144,27 +137,30 @@ def _count_at_root(connection: sqlite3.Connection, root: int, facts: int) -> int
     return int(seq)
 
 
-def _append(connection: sqlite3.Connection, key: int, first_seq: int, row: Row) -> None:
-    version = row.commit.version + 1
+def _log(
+    connection: sqlite3.Connection, key: int, first_seq: int, first: Commit, body: bytes
+) -> None:
+    """Keep what was committed together, under the version that the first of it made."""
     connection.execute(
         "INSERT INTO log (key, first_seq, first_message, body) VALUES (?, ?, ?, ?)",
-        (log_key(key, version), first_seq, row.first_message, row.body),
+        (key << VERSION_BITS | first.version + 1, first_seq, first_message(first), body),
     )
-    for change in row.requests:
-        _change_request(connection, key, change, row.commit.at)
+
+
+def _keep_parts(connection: sqlite3.Connection, key: int, row: Row) -> None:
+    """Keep what lies apart from log and snapshot."""
+    if row.payload is not None:
+        connection.execute("REPLACE INTO payload (run, body) VALUES (?, ?)", (key, row.payload))
     if row.spilled is not None:
         _spill(connection, key, row)
+    for change in row.requests:
+        _change_request(connection, key, change, row.commit.at)
     if row.said:
         conversations.add(connection, key, row.said, row.commit.at)
     if row.artifacts:
         artifacts.add(connection, key, row.commit.state.tenant, row.artifacts)
     if row.notices:
         notices.put(connection, row.notices)
-
-
-def _keep_payload(connection: sqlite3.Connection, key: int, row: Row) -> None:
-    if row.payload is not None:
-        connection.execute("REPLACE INTO payload (run, body) VALUES (?, ?)", (key, row.payload))
 
 
 def _spill(connection: sqlite3.Connection, key: int, row: Row) -> None:
