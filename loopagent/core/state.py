@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 from loopagent.core.agent_spec import AgentSpec
@@ -193,7 +194,8 @@ class Farewell:
 class RunState:
     """Everything the engine knows about a run except its transcript.
 
-    Treated as a value: `advance` works on its own shallow copy and replaces containers instead of changing them.
+    Treated as a value: `advance` works on its own shallow copy and replaces containers instead of changing them. States
+    share what is empty (`cache`), so that it is seen at once that nothing is to be stored of it.
     """
 
     id: str
@@ -222,8 +224,8 @@ class RunState:
     turn: int = 0
     turn_open: bool = False
     payload: Any = None
-    scratchpad: Scratchpad = field(default_factory=Scratchpad)
-    plan: PlanState = field(default_factory=PlanState)
+    scratchpad: Scratchpad = field(default_factory=cache(Scratchpad))
+    plan: PlanState = field(default_factory=cache(PlanState))
     pending: dict[str, Effect] = field(default_factory=dict[str, Effect])
     step: StepInProgress | None = None
     inline: tuple[InlineCall, ...] = ()
@@ -243,15 +245,15 @@ class RunState:
     """What the engine tells the model at the next turn boundary."""
     messages: int = 0
     """How many messages the transcript holds."""
-    view: View = field(default_factory=View)
+    view: View = field(default_factory=cache(View))
     """Which messages the model is shown, and how."""
     shown_bytes: int = 0
     """Size of the last prompt and what was said since, in bytes, about."""
     measured: tuple[int, int] = (0, 0)
     """Size of the last prompt in bytes, and in tokens as the provider counted them."""
-    counters: Counters = field(default_factory=Counters)
-    usage: Usage = field(default_factory=Usage)
-    breaker: BreakerState = field(default_factory=BreakerState)
+    counters: Counters = field(default_factory=cache(Counters))
+    usage: Usage = field(default_factory=cache(Usage))
+    breaker: BreakerState = field(default_factory=cache(BreakerState))
     calls: dict[str, int] = field(default_factory=dict[str, int])
     """Calls dispatched, by action."""
     succeeded: dict[str, int] = field(default_factory=dict[str, int])
@@ -272,7 +274,7 @@ class RunState:
     """Child runs that asked something and wait, by id."""
     agent_calls: dict[str, int] = field(default_factory=dict[str, int])
     """Pieces of work given, by sub-agent."""
-    below: Spent = field(default_factory=Spent)
+    below: Spent = field(default_factory=cache(Spent))
     """What the children that have ended have spent, with theirs; their tokens and cost are in `usage` as well."""
     artifacts: tuple[Artifact, ...] = ()
     skills: tuple[ActiveSkill, ...] = ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 from pydantic import TypeAdapter
 from pydantic_core import to_json
@@ -19,18 +19,27 @@ from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.control_state import with_raised
 from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes, together
-from loopagent.core.state import SCHEMA_VERSION, Artifact, RunState
+from loopagent.core.state import SCHEMA_VERSION, Artifact, RunState, StepInProgress
+from loopagent.core.values import changed
 
 
 APART_BYTES = 1_024
 """A payload of so many bytes as JSON is stored apart."""
 MANY_ARTIFACTS = 16
 """So many artifacts are not in the snapshot any more."""
-_NOT_STORED = {"spec", "handler", "schema_version", "rendered"}
-OFTEN_EMPTY = ("scratchpad", "breaker")
-"""Models whose fields are all empty by default. Seeing that is cheaper here than comparing them with a new one."""
+_BESIDE = {"spec", "handler", "schema_version", "rendered", "payload"}
+"""Fields that are not stored, or not as the others are."""
 _ADAPTER: TypeAdapter[RunState] = TypeAdapter(RunState)
 _OUTCOMES: TypeAdapter[dict[str, Outcome]] = TypeAdapter(dict[str, Outcome])
+_NEW = RunState(id="", spec=AgentSpec(name="new"), model="")
+_DEFAULTS = {name: value for name, value in _NEW.__dict__.items() if name not in _BESIDE}
+_OBJECTS = {
+    name: TypeAdapter[Any](kind).serializer.to_json
+    for name, kind in get_type_hints(RunState).items()
+    if name in _DEFAULTS and "loopagent." in repr(kind)
+}
+"""Writes the fields that are more than plain JSON."""
+_MEMBERS = {name: b',"%b":' % name.encode() for name in _OBJECTS}
 
 
 def payload_json(state: RunState) -> bytes:
@@ -64,30 +73,48 @@ def dump_parts(state: RunState) -> tuple[bytes, bytes | None]:
         ValueError: Something in it is not JSON.
     """
     payload, known = payload_json(state), len(state.artifacts)
-    apart, marks = set[str](), _HERE
+    head, apart = _HERE, None
     if len(payload) >= APART_BYTES:
-        apart.add("payload")
-        marks += b'"apart":true,'
+        head, apart = head + b'"apart":true,', payload
     if known >= MANY_ARTIFACTS:
-        apart.add("artifacts")
-        marks += b'"known":%d,' % known
-    return marks + _dumped(state, apart), payload if "payload" in apart else None
+        head += b'"known":%d,' % known
+    return _dumped(head, state, apart is None, known < MANY_ARTIFACTS), apart
 
 
 def dump_state(state: RunState) -> bytes:
     """The state as JSON, without the pinned spec and spilled results; its schema version is always in it."""
-    return _HERE + _dumped(state, set())
+    return _dumped(_HERE, state, payload=True, artifacts=True)
 
 
-def _dumped(state: RunState, apart: set[str]) -> bytes:
-    """All fields that are not as they are by default, from the first one on."""
-    step = state.step
-    if step is not None and step.spilled:
-        recent = Outcomes(dict(step.results.since(step.spilled)))
-        state = state.fork()
-        state.step = replace(step, results=recent)
-    empty = {name for name in OFTEN_EMPTY if not any(getattr(state, name).__dict__.values())}
-    return _ADAPTER.dump_json(state, exclude=_NOT_STORED | empty | apart, exclude_defaults=True)[1:]
+def _dumped(head: bytes, state: RunState, payload: bool, artifacts: bool) -> bytes:
+    """All fields that are not as they are by default, behind the head.
+
+    An adapter of the whole state would take as long for those that are.
+    """
+    values = state.__dict__
+    plain: dict[str, Any] = {}
+    objects: list[bytes] = []
+    for name, default in _DEFAULTS.items():
+        value = values[name]
+        if value is default or value == default:
+            continue
+        dump = _OBJECTS.get(name)
+        if dump is None:
+            plain[name] = value
+        elif artifacts or name != "artifacts":
+            objects.append(_MEMBERS[name])
+            recent = _recent(value) if name == "step" else value
+            objects.append(dump(recent, exclude_defaults=True))
+    if payload and state.payload is not None:
+        objects.append(b',"payload":%b' % payload_json(state))
+    return b"%b%b%b}" % (head, to_json(plain, by_alias=False)[1:-1], b"".join(objects))
+
+
+def _recent(step: StepInProgress) -> StepInProgress:
+    """The step without the results that are stored apart."""
+    if not step.spilled:
+        return step
+    return changed(step, results=Outcomes(dict(step.results.since(step.spilled))))
 
 
 def load_state(
