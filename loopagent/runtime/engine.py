@@ -312,7 +312,7 @@ class Engine:
         followed = live.reply is not None or live.early is not None
         in_vain = live.settle(transition.facts) if followed else ()
         if stored is not None:
-            self._bus.announce(stored.commits, stored.first_seq, live.progress)
+            self._bus.announce(*stored, live.progress)
         self._children.committed(live)
         await self._dispatch(live, transition.effects)
         if in_vain:
@@ -334,7 +334,7 @@ class Engine:
             try:
                 if live.held:
                     stored = await self._hold.store(live)
-                    self._bus.announce(stored.commits, stored.first_seq, live.progress)
+                    self._bus.announce(*stored, live.progress)
             except ConflictError:
                 await self._look_again(live)
             except Exception as error:

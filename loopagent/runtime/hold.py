@@ -8,7 +8,7 @@ is not stored, and when somebody listens nothing waits.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 from loopagent.core.abilities import usable_action
 from loopagent.core.effects import CallModel, RunAction
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from loopagent.runtime.live import Live
 
 
-class Stored(NamedTuple):
-    """Commits that were stored together, and the `seq` of their first fact."""
-
-    commits: tuple[Commit, ...]
-    first_seq: int
+Stored: TypeAlias = "tuple[tuple[Commit, ...], int]"
+"""Commits that were stored together, and the `seq` of their first fact."""
 
 
 class Hold:
@@ -56,27 +53,25 @@ class Hold:
         Raises:
             ConflictError: The run was moved on by somebody else; nothing was written.
         """
-        if self._store.hold_seconds and self._may_wait(live, commit):
+        if (
+            self._store.hold_seconds
+            and live.owned
+            and can_wait(live.state, commit.events, commit.state)
+            and not self._bus.heard(live.run_id, commit.state.root_id)
+        ):
             self._keep_back(live, commit)
             return None
         commits = (*live.held, commit)
-        stored = Stored(commits, await self._store.commit(*commits))
+        first_seq = await self._store.commit(*commits)
         live.held = []
-        return stored
+        return commits, first_seq
 
     async def store(self, live: Live) -> Stored:
         """Store what was kept back; there is something."""
         commits = tuple(live.held)
-        stored = Stored(commits, await self._store.commit(*commits))
+        first_seq = await self._store.commit(*commits)
         live.held = []
-        return stored
-
-    def _may_wait(self, live: Live, commit: Commit) -> bool:
-        return (
-            live.owned
-            and can_wait(live.state, commit.events, commit.state)
-            and not self._bus.heard(live.run_id, commit.state.root_id)
-        )
+        return commits, first_seq
 
     def _keep_back(self, live: Live, commit: Commit) -> None:
         if not live.held:

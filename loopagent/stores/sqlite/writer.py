@@ -25,7 +25,7 @@ from itertools import groupby
 from pathlib import Path
 from queue import SimpleQueue
 from time import perf_counter
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
 from loopagent.errors import LoopAgentError, StoreError
 from loopagent.stores.sqlite.file import explain, is_busy, rollback
@@ -181,7 +181,8 @@ class Writer:
             self._at_once.add(task)
             if ticket.error is not None:
                 raise ticket.error
-            return cast("T", ticket.value)
+            value: T = ticket.value
+            return value
         future: asyncio.Future[T] = loop.create_future()
         ticket.future = future
         tickets.append(ticket)
@@ -274,17 +275,26 @@ class Writer:
     def _commit(
         self, tickets: list[_Ticket], connection: sqlite3.Connection, *, patient: bool
     ) -> None:
-        """Commit jobs together and note how long that takes."""
+        """Commit jobs together and note how long that takes; a failure rolls them back as a whole."""
         if patient != self._patient:
             connection.execute(f"PRAGMA busy_timeout = {self._timeout_ms if patient else 0}")
             self._patient = patient
-        synced = any(one.synced for one in tickets)
+        synced = False
+        for one in tickets:
+            synced = synced or one.synced
         if synced != self._synced:
             level = self._synchronous if synced else _LEAST[self._synchronous]
             connection.execute(f"PRAGMA synchronous = {level}")
             self._synced = synced
         began = perf_counter()
-        _transact(tickets, connection)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for one in tickets:
+                one.run(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            rollback(connection)
+            raise
         if len(tickets) == 1:
             slow = perf_counter() - began > self._inline_seconds
             self._slowness = min(max(self._slowness + (1 if slow else -1), 0), 2 * TOO_SLOW)
@@ -300,18 +310,6 @@ def _take(queue: Queue) -> tuple[list[_Ticket], bool]:
             return taken, True
         more = queue.get()
     return taken, False
-
-
-def _transact(tickets: list[_Ticket], connection: sqlite3.Connection) -> None:
-    """One transaction; a failure rolls it back as a whole."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        for one in tickets:
-            one.run(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        rollback(connection)
-        raise
 
 
 def _deliver(tickets: list[_Ticket]) -> None:
