@@ -223,7 +223,7 @@ class App(Hosting):
 
         def decide(state: RunState) -> list[Event]:
             check_open(state)
-            partial = self.engine.partial(run_id) if delivery == "steer" else ""
+            partial = self.engine.runs.partial(run_id) if delivery == "steer" else ""
             said = checked_message(text, state.spec)
             return [MessagePosted(said, self._clock(), delivery, by, partial)]
 

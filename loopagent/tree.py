@@ -33,7 +33,7 @@ async def view(run_id: str, store: Store, engine: Engine) -> RunView:
     states = await under_way(snapshot.state, store.load)
     parts = parts_of(states)
     for part in parts.values():
-        part.streaming = engine.streams(part.run_id)
+        part.streaming = engine.runs.streams(part.run_id)
     going = [one.id for one in states if parts[one.id].word == "running" and one.due is not None]
     for left in await engine.unattended(going):
         parts[left].word, parts[left].reason = "resumable", UNATTENDED

@@ -117,6 +117,16 @@ class AtWork:
         heard = [one for one in lives if run_id in {one.run_id, one.state.root_id}]
         return [one.reply for one in heard if one.reply is not None]
 
+    def partial(self, run_id: str) -> str:
+        """Visible text of the reply that is arriving now, empty when none is."""
+        live = self.get(run_id)
+        return live.partial if live is not None and live.state.calling is not None else ""
+
+    def streams(self, run_id: str) -> bool:
+        """Whether a reply is arriving of which something can be seen."""
+        live = self.get(run_id)
+        return live is not None and live.reply is not None and live.reply.streams
+
     def works_on(self, run_id: str) -> bool:
         """Whether the run, or one below it, is in hand."""
         return self.any_of(run_id) is not None

@@ -216,19 +216,9 @@ class Engine:
                     await self._dispatch(live, [live.state.pending[key] for key in live.workable])
         self.runs.forget_if_resting(live)
 
-    def partial(self, run_id: str) -> str:
-        """Visible text of the reply that is arriving now, empty when none is."""
-        live = self.runs.get(run_id)
-        return live.partial if live is not None and live.state.calling is not None else ""
-
     async def unattended(self, run_ids: Iterable[str]) -> set[str]:
         """Those of some runs that have work now, and that nobody works on, here or elsewhere."""
         return await self._leases.unattended(run_ids)
-
-    def streams(self, run_id: str) -> bool:
-        """Whether a reply is arriving of which something can be seen."""
-        live = self.runs.get(run_id)
-        return live is not None and live.reply is not None and live.reply.streams
 
     async def aclose(self, grace_seconds: float = 0.0) -> None:
         """Stop performing. Nothing is lost: what was pending is pending for the next process.
