@@ -59,6 +59,13 @@ class LoopStep:
             course = self._course = self._begin(run)
         return course
 
+    def _open(self, run: RunState) -> Course:
+        """The course, as the step begins; it is the one that is followed then."""
+        course = self._course = self._begin(run)
+        if run.step is not None:
+            course.results = run.step.results  # of which there are none yet
+        return course
+
     @abstractmethod
     def _begin(self, run: RunState) -> Course:
         """The loop with nothing known of it yet."""

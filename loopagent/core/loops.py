@@ -71,6 +71,7 @@ class Rule:
         scope: What `{{ }}` sees in a pass.
         more: Whether another pass is to start that would see this: yes, no, or why it cannot be said; None for always.
         carry: Whether a pass sees what earlier ones put into the payload.
+        items: Over how many items it goes, were it not for `most`; None for a loop that goes over none.
     """
 
     prefix: str
@@ -81,6 +82,7 @@ class Rule:
     scope: Callable[[Course, int], dict[str, Any]]
     more: Callable[[dict[str, Any]], bool | str] | None
     carry: bool
+    items: int | None = None
 
 
 UnderWay: TypeAlias = "tuple[int, dict[str, Any], tuple[Effect, ...]]"

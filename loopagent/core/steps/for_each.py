@@ -94,7 +94,7 @@ class ForEach(LoopStep, NextStep):
 
     def opened(self, run: RunState) -> tuple[tuple[str, FactData], ...]:
         """The loop begins."""
-        course = self._begin(run)
+        course = self._open(run)
         started = LoopStarted(
             kind="forEach",
             over=self.for_each.collection_path[:200],
@@ -105,8 +105,8 @@ class ForEach(LoopStep, NextStep):
         return ((PREFIX, started),)
 
     def _done(self, run: RunState, course: Course, results: Outcomes) -> Done:
-        items = _items(run, self.for_each)
-        count, most = len(items), course.rule.most
+        most = course.rule.most
+        count = course.rule.items or 0
         more = {"items": count}
         if count > most:
             more["left"] = count - most
@@ -158,6 +158,7 @@ class ForEach(LoopStep, NextStep):
             scope=scope,
             more=None,
             carry=carries,
+            items=len(items),
         )
         return Course.begin(run, rule, body_of(loop, run, most))
 

@@ -67,9 +67,8 @@ class While(LoopStep, NextStep):
 
     def opened(self, run: RunState) -> tuple[tuple[str, FactData], ...]:
         """The loop begins."""
-        loop = self.while_
-        what = body_of(loop, run, most_passes(run, loop)).what
-        return ((PREFIX, LoopStarted(kind="while", over=loop.condition[:200], what=what)),)
+        what, over = self._open(run).body.what, self.while_.condition[:200]
+        return ((PREFIX, LoopStarted(kind="while", over=over, what=what)),)
 
     def _done(self, run: RunState, course: Course, results: Outcomes) -> Done:
         count, most = len(course.ended), course.rule.most
