@@ -47,6 +47,7 @@ class Outputs:
         self.merge: Merge | None = None
         """The changes of sub-agents, when it is they that change the payload."""
         self._write = write
+        self._free = write.everything
         self._folding = Folding()
 
     def take(self, mapping: Mapping[str, Any], value: Any) -> None:
@@ -92,7 +93,7 @@ class Outputs:
 
     def _do(self, operation: Operation, path: Path, value: Any, place: Path | None = None) -> str:
         """Write, if that is allowed; `place` is where the value ends up when objects on the way are made with it."""
-        if not self._write.allows(place or path, operation):
+        if not (self._free or self._write.allows(place or path, operation)):
             return f"{operation} is not allowed there"
         op = {"add": "add", "update": "replace"}[operation]
         change: Json = {"op": op, "path": pointer(path), "value": value}
@@ -141,13 +142,18 @@ def _has(at: Any, part: str | int) -> bool:
 
 def _no_room(at: Any, path: Path, depth: int) -> str:
     """Why nothing can be made at a place, of which `depth` parts are there: items are made only one after another."""
-    part, where = path[depth], path_text(path[:depth]) or "the top"
+    part = path[depth]
     if isinstance(part, int):
         if not is_array(at):
-            return f"there is no array at {where}"
+            return f"there is no array at {_named(path[:depth])}"
         if part != len(at):
+            where = _named(path[:depth])
             return f"{where} has {len(at)} items, so the next is at [{len(at)}]; {END_IN}"
     elif not is_object(at):
-        return f"there is no object at {where}"
+        return f"there is no object at {_named(path[:depth])}"
     later = next((one for one in path[depth + 1 :] if isinstance(one, int) and one != 0), None)
     return "" if later is None else f"an array that is not there begins at [0]; {END_IN}"
+
+
+def _named(path: Path) -> str:
+    return path_text(path) or "the top"

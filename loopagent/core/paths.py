@@ -144,9 +144,14 @@ def parse_path(text: str) -> Path | str:
     """Read a path without wildcards, such as `orders[0].id`.
 
     Returns:
-        Keys and positions, or what is wrong with the text.
+        Keys and positions, or what is wrong with the text. The same text is read only once.
     """
-    read = "too long" if len(text) > MAX_PATTERN_CHARS else _parse_pattern(text.strip())
+    return "too long" if len(text) > MAX_PATTERN_CHARS else _place(text)
+
+
+@lru_cache(maxsize=1_024)
+def _place(text: str) -> Path | str:
+    read = _parse_pattern(text.strip())
     if isinstance(read, str):
         return read
     pattern, rest = read
