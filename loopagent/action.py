@@ -54,7 +54,7 @@ class CallClock:
     stopped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: it can be copied more quickly, and is for each call
 class ActionContext:
     """What an action may know about its call; a parameter annotated with this type receives it.
 
