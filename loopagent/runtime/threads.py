@@ -53,12 +53,10 @@ class Threads:
         """
         if self._stuck >= self._max_stuck:
             raise BusyError(f"{self._stuck} calls that were given up are still running")
-        try:
-            async with asyncio.timeout_at(ends_at):
-                await self._free.acquire()
-        except TimeoutError:
-            text = f"all {self._maximum} threads for synchronous actions are busy"
-            raise BusyError(text) from None
+        if self._free.locked():
+            await self._wait(ends_at)
+        else:
+            await self._free.acquire()
         work = Work[T](self, on_end)
         try:
             work.begin(call)
@@ -66,6 +64,14 @@ class Threads:
             self._free.release()
             raise BusyError(str(error)) from error
         return work
+
+    async def _wait(self, ends_at: float) -> None:
+        try:
+            async with asyncio.timeout_at(ends_at):
+                await self._free.acquire()
+        except TimeoutError:
+            text = f"all {self._maximum} threads for synchronous actions are busy"
+            raise BusyError(text) from None
 
     def ended(self, *, given_up: bool) -> None:
         """A thread has ended."""
