@@ -141,11 +141,11 @@ class _Case:
 
     def decide(self) -> Reading:
         """The first row that fits: a step (even beside a completion), completion, going on."""
-        step = self.reply.get("nextStep")
-        complete = self.response.task_complete is True
+        reply, complete = self.reply, self.response.task_complete is True
+        step = reply.get("nextStep")
         if step is None:
             return self._complete() if complete else self._no_step()
-        kind = str(step["type"])
+        kind: str = step["type"]
         if complete and kind == "Retry":
             self._set("nextStep", "next_step", None)
             self.warnings.append("nextStep: Retry ignored beside the completion")
@@ -157,10 +157,10 @@ class _Case:
             return _refused(self.warnings, Problem("nextStep.type", message, got))
         if kind == "Chat":
             return self._chat()
-        if "responseForm" in self.reply:
+        if "responseForm" in reply:
             self.warnings.append(f"responseForm: not shown with {kind}; ask with Chat")
         warnings = tuple(self.warnings)
-        return Reading("step", kind, self.reply, self.response, warnings, claims_complete=complete)
+        return Reading("step", kind, reply, self.response, warnings, claims_complete=complete)
 
     def _allows(self, kind: str) -> bool:
         return self.rules.allowed_steps is None or kind in self.rules.allowed_steps

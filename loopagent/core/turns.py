@@ -74,25 +74,24 @@ class Staged:
 def take_reply(tx: Tx, effect: CallModel, outcome: Outcome) -> None:
     """Absorb how a planner call ended."""
     del effect
+    state = tx.state
     value: dict[str, Any] = outcome.value if isinstance(outcome.value, dict) else {}
-    spent = _charge(tx, value)
-    tx.state.replied_at = tx.at
+    spent = _charge(state, value)
+    state.replied_at = tx.at
     if not outcome.ok:
         _model_failed(tx, outcome)
         return
-    compaction.measure(tx.state, value)
-    text = str(value.get("text", ""))
-    bound = value.get("bound") is True
-    reading = read_reply(
-        text, str(value.get("finish", "stop")), rules=reply_rules(tx.state, bound=bound)
-    )
+    compaction.measure(state, value)
+    text, bound = str(value.get("text", "")), value.get("bound") is True
+    rules = reply_rules(state, bound=bound)
+    reading = read_reply(text, str(value.get("finish", "stop")), rules=rules)
     if reading.outcome == "truncated":
         _truncated(tx, text, spent)
         return
-    staged = _stage(tx.state, reading)
+    staged = _stage(state, reading)
     if bound:  # the schema of its dialect wants text where the action's own wants a value
         staged.warnings = [one for one in staged.warnings if not one.endswith(DECODED)]
-    tx.state.held_change = staged.held
+    state.held_change = staged.held
     if staged.problems:
         _refused(tx, text, staged.problems, spent)
         return
@@ -112,14 +111,14 @@ def _model_failed(tx: Tx, outcome: Outcome) -> None:
     ending.fail(tx, "model", message, kind=error.code if error else "unknown")
 
 
-def _charge(tx: Tx, value: dict[str, Any]) -> dict[str, Any]:
+def _charge(state: RunState, value: dict[str, Any]) -> dict[str, Any]:
     """Count what the call cost, failed attempts included; returns the usage of this turn."""
     spent = NOTHING
     for attempt in value.get("attempts", ()):
         spent = spent.plus(attempt.get("usage") or {})
     if "usage" in value:
         spent = spent.plus(value["usage"])
-    tx.state.usage = tx.state.usage.together(spent)
+    state.usage = state.usage.together(spent)
     return spent.told()
 
 
@@ -260,17 +259,16 @@ def _truncated(tx: Tx, text: str, spent: dict[str, Any]) -> None:
 
 def _commit(tx: Tx, text: str, reading: Reading, staged: Staged, spent: dict[str, Any]) -> None:
     """Apply an accepted reply, in the order of the protocol: payload, scratchpad, commands, then what follows."""
-    reply = reading.reply
+    reply, counters = reading.reply, tx.state.counters
     tx.say("assistant", "reply", text)
-    kind = reading.step_type if reading.outcome == "step" else reading.outcome
-    received: dict[str, Any] = {"raw": text, "type": str(kind)}
+    received: dict[str, Any] = {"raw": text, "type": reading.step_type or reading.outcome}
     if (message := reply.get("message")) is not None:
         received["message"] = message
     received["warnings"], received["usage"] = staged.warnings, spent
     tx.tell(ReplyReceived, received, "model")
     if reading.repairs:
         tx.fact(ReplyRepaired(repairs=list(reading.repairs)))
-    if tx.state.counters.refusals_in_a_row or tx.state.counters.truncations:
+    if counters.refusals_in_a_row or counters.truncations:
         tx.count(refusals_in_a_row=0, truncations=0)
     if not ASIDE.isdisjoint(reply):
         _commit_beside(tx, reading, staged)
@@ -307,19 +305,18 @@ def _commit_beside(tx: Tx, reading: Reading, staged: Staged) -> None:
 
 def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:
     """Open the step; `carry_on` does the rest."""
-    request = step.request()
-    reply = reading.reply
-    tx.state.handler = step
-    tx.state.step = StepInProgress(
+    state, reply, request = tx.state, reading.reply, step.request()
+    state.handler = step
+    state.step = StepInProgress(
         request=request,
         message=str(reply.get("message") or ""),
         form=reply.get("responseForm"),
         began_at=tx.at,
-        began_ms=tx.state.active_ms,
+        began_ms=state.active_ms,
         commands=tuple(reply.get("actionableCommands") or ()),
         claimed=reading.claims_complete,
     )
-    for key, fact in step.opened(tx.state):
+    for key, fact in step.opened(state):
         tx.fact(fact, "model", key=key)
     _watch_repetition(tx, json_hash(step.sameness(request, reply)), reads_first=0)
 
