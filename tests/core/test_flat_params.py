@@ -104,3 +104,5 @@ def test_what_is_taken_as_it_is_comes_out_as_an_object_of_its_own() -> None:
 def test_a_wrong_schema_lets_nothing_through() -> None:
     assert not fits_as_it_is({"type": "object", "properties": {"a": {"type": "strung"}}})({})
     assert not fits_as_it_is({"type": "object", "required": "a"})({})
+    none = {"type": "object", "properties": {"a": {"type": "string", "enum": []}}}
+    assert not fits_as_it_is(none)({"a": "b"})
