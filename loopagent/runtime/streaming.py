@@ -46,6 +46,15 @@ class ReplyStream:
         early: Begins calls of what comes, where that is allowed.
     """
 
+    attempt = 1
+    _presenter: Presenter | None = None
+    """None as long as nobody listens."""
+    _masked: StreamRedactor
+    """Made with the presenter."""
+    _scheduled = False
+    _shown = False
+    _over = False
+
     def __init__(
         self,
         live: Live,
@@ -57,20 +66,12 @@ class ReplyStream:
         self.run_id = live.run_id
         self.root_id = live.state.root_id or live.run_id
         self.effect_id = effect_id
-        self.attempt = 1
         self._live = live
         self._bus = bus
         self._redactor = redactor
         self._early = early
-        self._presenter: Presenter | None = None
-        """None as long as nobody listens."""
-        self._masked: StreamRedactor
-        """Made with the presenter."""
         self._unread: list[str] = []
         self._arrived: list[str] = []
-        self._scheduled = False
-        self._shown = False
-        self._over = False
         if early is not None or bus.heard(self.run_id, self.root_id):
             self.wake()
 

@@ -59,10 +59,10 @@ class ChatView:
             state: The run after it was said.
             messages: What was said since the last call, oldest first.
         """
-        view, least = state.view, state.spec.context.stub_bytes
+        view = state.view
         if view is not self._view:
             if not _same(view, self._view):
-                self._remake(view, least)
+                self._remake(view, state.spec.context.stub_bytes)
             self._view = view
         for one in messages:
             if not view.shows(one):
@@ -70,7 +70,7 @@ class ChatView:
             shown: Message | Shown = one
             chat = ChatMessage(one.role, one.text)
             if view.stubbed or view.superseded:
-                shown, chat = _shown(one, chat, view, least)
+                shown, chat = _shown(one, chat, view, state.spec.context.stub_bytes)
             if one.kind == "summary":
                 self._insert(shown, chat, view)
             else:
