@@ -137,7 +137,7 @@ class Live:
 
     def settle(self, facts: Iterable[Fact]) -> list[dict[str, Any]]:
         """Something was stored, so a reply may count or not; gives the early calls that were in vain."""
-        if self.reply is not None and not self.reply.wanted:
+        if self.reply is not None and self.reply.effect_id not in self.state.pending:
             self.reply.settled(facts)
             self.reply = None
         return [] if self.early is None else self.early.settled(facts)

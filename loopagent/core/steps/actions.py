@@ -69,22 +69,22 @@ class Actions(NextStep):
             text, got = f"at most {most} calls in one reply", f"{len(self.actions)}"
             problems.append(Problem("nextStep.actions", text, got))
         for index, asked in enumerate(self.actions):
-            call: ActionCall | None = asked
-            action = allowed.get(asked.name)
+            call, action = asked, allowed.get(asked.name)
             # Most calls change nothing, and their parameters need nothing to be filled in.
             if (
                 action is None
                 or action.effects != "read"
                 or not fits_as_it_is(action.parameters)(asked.params)
             ):
-                path = f"nextStep.actions[{index}]"
-                call, wrong, notes = _closely(run, asked, allowed, path)
+                found, wrong, notes = _closely(run, asked, allowed, f"nextStep.actions[{index}]")
                 problems += wrong
                 warnings += notes
-            if call is not None:
-                calls.append(call)
-                if allowed[call.name].max_calls is not None:
-                    counted.append(call.name)
+                if found is None:
+                    continue
+                call, action = found, allowed[found.name]
+            calls.append(call)
+            if action.max_calls is not None:
+                counted.append(action.name)
         if counted:
             problems += too_many(run, Counter(counted), "nextStep.actions")
         same = problems or calls == self.actions
