@@ -97,7 +97,8 @@ class Actions(NextStep):
 
     def resume(self, run: RunState, results: Mapping[str, Outcome]) -> Wait | Done:
         """Keep up to `maxConcurrency` calls under way until all have settled."""
-        most, wanted = run.spec.limits.max_concurrency, list[RunAction]()
+        most = run.spec.limits.max_concurrency
+        wanted: list[RunAction] = []
         for index, call in enumerate(self.actions):
             key = f"action.{index}"
             if len(wanted) < most and key not in results:
