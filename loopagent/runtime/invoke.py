@@ -109,7 +109,7 @@ class Invoker:
         spec = action.spec
         seconds = (spec.timeout_ms if timeout_ms is None else timeout_ms) / 1000
         work: _Work | None = None
-        if context is None and action.never_waits and not spec.serial:
+        if action.never_waits and not spec.serial and not action.wants_context:
             work = self._run_through(action, params, None, max_result_bytes)
         if isinstance(work, Outcome) and work.error is None:
             outcome = work  # as most: all that follows is for calls that take time
@@ -193,17 +193,15 @@ class Invoker:
         action = call.action
         if action.never_waits and not action.spec.serial:
             return self._run_through(action, call.params, call.context, call.max_bytes)
+        if self._closed:
+            return self._closing(action)
         try:
-            return await self._start(call, self._arguments(action, call.params, call.context))
+            return await self._start(call, action.arguments(call.params, call.context))
         except Exception as error:
             return self._results.refused(action.spec, error)
 
-    def _arguments(
-        self, action: AnyAction, params: dict[str, Any], context: ActionContext | None
-    ) -> dict[str, Any]:
-        if self._closed:
-            raise BusyError("the runtime is shutting down")
-        return action.arguments(params, context)
+    def _closing(self, action: AnyAction) -> Outcome:
+        return self._results.refused(action.spec, BusyError("the runtime is shutting down"))
 
     async def _start(self, call: _Call, arguments: dict[str, Any]) -> _Work:
         """Begin one attempt, when it is its turn."""
@@ -237,9 +235,11 @@ class Invoker:
         max_bytes: int,
     ) -> Outcome | AsyncAttempt:
         """Run an async action that never waits: nothing can come between, so it needs no task and no timer."""
+        if self._closed:
+            return self._closing(action)
         results = self._results
         try:
-            running = action.fn(**self._arguments(action, params, context))
+            running = action.fn(**action.arguments(params, context))
         except Exception as error:
             return results.refused(action.spec, error)
         try:

@@ -128,9 +128,8 @@ class Performer:
         return await self.models.next_step(live, effect, report)
 
     async def _run_action(self, live: Live, effect: RunAction, report: Report) -> Outcome:
-        state, name = live.state, effect.action
-        found = self.at_hand
-        action = found.of_process(state, name) or await found.of_library(state, name)
+        at_hand, name = self.at_hand, effect.action
+        action = at_hand.of_process(live.state, name) or await at_hand.of_library(live.state, name)
         outcome = None if live.early is None else await live.early.taken(effect)
         if outcome is None:
             outcome = await self._call(live, effect, action, report)

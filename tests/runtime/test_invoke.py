@@ -847,10 +847,11 @@ async def test_closing_ends_what_runs_and_nothing_new_is_started():
     await asyncio.sleep(0)
     await invoker.aclose()
     assert failure(await running).code == "exception"
-    error = failure(await invoker.invoke(double, {"n": 1}, CONTEXT))
-    assert error == ErrorInfo(
-        "not_started", "double was not started: the runtime is shutting down."
-    )
+    for one in (double, double_blocking):
+        error = failure(await invoker.invoke(one, {"n": 1}, CONTEXT))
+        assert error == ErrorInfo(
+            "not_started", f"{one.spec.name} was not started: the runtime is shutting down."
+        )
     await invoker.aclose()
 
 
