@@ -74,11 +74,12 @@ async def test_jobs_of_one_moment_keep_their_order_and_share_the_thread(tmp_path
     assert words(tmp_path / "a.db") == list("abcdef")
 
 
-async def test_a_task_that_does_one_job_after_another_keeps_nobody_waiting(tmp_path: Path) -> None:
+async def test_jobs_of_one_run_follow_each_other_and_have_nothing_to_share(tmp_path: Path) -> None:
     async with opened(tmp_path / "a.db", QUICK) as writer:
         await asyncio.sleep(0)
-        for word in "abcdef":  # asked for when the one before is done: no commit could be shared
-            assert await writer.submit(insert(word)) == threading.get_ident()
+        for word in "abcdef":
+            thread = await writer.submit(insert(word), run_id="run-1")
+            assert thread == threading.get_ident()
     assert words(tmp_path / "a.db") == list("abcdef")
 
 

@@ -137,7 +137,7 @@ class SqliteStore(
         synced = self.durability == "effect"
         for one in commits:
             synced = synced or not one.repeatable
-        return await self._writer.submit(prepare, synced=synced)
+        return await self._writer.submit(prepare, synced=synced, run_id=commit.state.id)
 
     async def load(self, run_id: str) -> Snapshot | None:
         """The run as last committed; see `Store.load`."""

@@ -37,7 +37,7 @@ Write: TypeAlias = Callable[[sqlite3.Connection], T]
 MAX_JOBS = 512
 """No more is taken into one transaction once it has so many jobs."""
 MAX_AT_ONCE = 2
-"""Tasks whose jobs of one moment are done on the event loop. More of them had better share a commit."""
+"""Runs whose jobs of one moment are done on the event loop. Those of more had better share a commit."""
 CROWDED = 8
 """After jobs that came together so many more go to the thread, where others can join them."""
 TOO_SLOW = 4
@@ -129,7 +129,7 @@ class Writer:
         self._connection: sqlite3.Connection | None = None
         self._writing = threading.Lock()
         self._handed_over = 0
-        self._at_once: set[asyncio.Task[Any] | None] = set()
+        self._at_once: set[object] = set()
         self._crowded = 0
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Ticket]] = {}
         self._queue: Queue = SimpleQueue()
@@ -156,12 +156,15 @@ class Writer:
             raise
         self._queue, self._thread = queue, thread
 
-    async def submit(self, prepare: Callable[[], Write[T]], *, synced: bool = True) -> T:
+    async def submit(
+        self, prepare: Callable[[], Write[T]], *, synced: bool = True, run_id: str = ""
+    ) -> T:
         """Run a job and wait for its commit.
 
         Args:
             prepare: The job.
             synced: Whether its commit must survive a power cut; one that need not does so with the next that must.
+            run_id: The run that moves on by it. Its next job comes after this one, so they could not share a commit.
 
         Raises:
             StoreError: It could not be written, or the store is not open.
@@ -175,10 +178,9 @@ class Writer:
             tickets = self._gathered[loop] = []
             self._at_once.clear()
             loop.call_soon(self._hand_over, loop)
-        task = asyncio.current_task(loop)
-        few = task in self._at_once or len(self._at_once) < MAX_AT_ONCE
+        few = run_id in self._at_once or len(self._at_once) < MAX_AT_ONCE
         if not tickets and few and self._done_at_once(ticket):
-            self._at_once.add(task)
+            self._at_once.add(run_id or ticket)
             if ticket.error is not None:
                 raise ticket.error
             value: T = ticket.value
