@@ -8,8 +8,10 @@ snapshot only says how many they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple, get_type_hints
 
 from pydantic import TypeAdapter
@@ -33,13 +35,24 @@ _ADAPTER: TypeAdapter[RunState] = TypeAdapter(RunState)
 _OUTCOMES: TypeAdapter[dict[str, Outcome]] = TypeAdapter(dict[str, Outcome])
 _NEW = RunState(id="", spec=AgentSpec(name="new"), model="")
 _DEFAULTS = {name: value for name, value in _NEW.__dict__.items() if name not in _BESIDE}
+_USUAL = """
+    id model root_id turn turn_open pending step replied_at messages shown_bytes measured counters usage calls
+    succeeded active_ms clock shown
+""".split()  # noqa: SIM905 - one name a line would take half a screen
+"""Fields that nearly every state has set."""
+_RARE = [name for name in _DEFAULTS if name not in _USUAL]
+_rare = itemgetter(*_RARE)
+_RARE_DEFAULTS = _rare(_DEFAULTS)
+_KINDS = get_type_hints(RunState)
 _OBJECTS = {
-    name: TypeAdapter[Any](kind).serializer.to_json
-    for name, kind in get_type_hints(RunState).items()
-    if name in _DEFAULTS and "loopagent." in repr(kind)
+    name: b',"%b":' % name.encode() for name in _DEFAULTS if "loopagent." in repr(_KINDS[name])
 }
-"""Writes the fields that are more than plain JSON."""
-_MEMBERS = {name: b',"%b":' % name.encode() for name in _OBJECTS}
+"""Fields that are more than plain JSON, and how they begin."""
+
+
+@cache
+def _writer(name: str) -> Callable[..., bytes]:
+    return TypeAdapter[Any](_KINDS[name]).serializer.to_json
 
 
 def payload_json(state: RunState) -> bytes:
@@ -73,12 +86,12 @@ def dump_parts(state: RunState) -> tuple[bytes, bytes | None]:
         ValueError: Something in it is not JSON.
     """
     payload, known = payload_json(state), len(state.artifacts)
-    head, apart = _HERE, None
+    marks, apart = _HERE, None
     if len(payload) >= APART_BYTES:
-        head, apart = head + b'"apart":true,', payload
+        marks, apart = marks + b'"apart":true,', payload
     if known >= MANY_ARTIFACTS:
-        head += b'"known":%d,' % known
-    return _dumped(head, state, apart is None, known < MANY_ARTIFACTS), apart
+        marks += b'"known":%d,' % known
+    return _dumped(marks, state, apart is None, known < MANY_ARTIFACTS), apart
 
 
 def dump_state(state: RunState) -> bytes:
@@ -86,28 +99,27 @@ def dump_state(state: RunState) -> bytes:
     return _dumped(_HERE, state, payload=True, artifacts=True)
 
 
-def _dumped(head: bytes, state: RunState, payload: bool, artifacts: bool) -> bytes:
-    """All fields that are not as they are by default, behind the head.
+def _dumped(marks: bytes, state: RunState, payload: bool, artifacts: bool) -> bytes:
+    """All fields that are not as they are by default, behind the marks.
 
-    An adapter of the whole state would take as long for those that are.
+    An adapter of the whole state would take as long for those that are; so the rare ones are compared all at once.
     """
     values = state.__dict__
     plain: dict[str, Any] = {}
     objects: list[bytes] = []
-    for name, default in _DEFAULTS.items():
+    for name in _USUAL if _rare(values) == _RARE_DEFAULTS else _DEFAULTS:
         value = values[name]
-        if value is default or value == default:
+        if value == _DEFAULTS[name]:
             continue
-        dump = _OBJECTS.get(name)
-        if dump is None:
+        head = _OBJECTS.get(name)
+        if head is None:
             plain[name] = value
         elif artifacts or name != "artifacts":
-            objects.append(_MEMBERS[name])
-            recent = _recent(value) if name == "step" else value
-            objects.append(dump(recent, exclude_defaults=True))
+            stored = _recent(value) if name == "step" else value
+            objects += (head, _writer(name)(stored, exclude_defaults=True))
     if payload and state.payload is not None:
         objects.append(b',"payload":%b' % payload_json(state))
-    return b"%b%b%b}" % (head, to_json(plain, by_alias=False)[1:-1], b"".join(objects))
+    return b"%b%b%b}" % (marks, to_json(plain, by_alias=False)[1:-1], b"".join(objects))
 
 
 def _recent(step: StepInProgress) -> StepInProgress:

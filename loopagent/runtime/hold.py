@@ -77,9 +77,7 @@ class Hold:
         if not live.held:
             loop = asyncio.get_running_loop()
             live.held_until = loop.time() + self._store.hold_seconds
-            if (
-                live not in self._timed
-            ):  # one timer does for many: most are stored long before it goes off
+            if live not in self._timed:  # one timer does for many, as most do not wait for it
                 self._timed.add(live)
                 loop.call_at(live.held_until, self._due, live)
         live.held.append(commit)
