@@ -55,6 +55,30 @@ MEDIUM_BYTES = 7_168
 """Entries up to this size are compressed in a window of 8 KiB."""
 
 
+class Committed(Protocol):
+    """What a transaction brought, as `Entry` keeps it; a `ports.Commit` is one."""
+
+    @property
+    def at(self) -> float:
+        """When, in seconds since the epoch."""
+        ...
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What came in."""
+        ...
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What is told of it."""
+        ...
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What the transcript got."""
+        ...
+
+
 class Packer(Protocol):
     """A compressor of `zlib`, whose type has no public name."""
 
@@ -84,7 +108,7 @@ class Entry:
     messages: tuple[Message, ...] = ()
 
 
-def encode(*entries: Entry) -> bytes:
+def encode(*entries: Committed) -> bytes:
     """An entry as bytes, or several that follow each other.
 
     Raises:
@@ -182,12 +206,17 @@ def _unpacked(body: bytes) -> bytes:
     return text
 
 
-def _entry_row(entry: Entry) -> tuple[Any, ...]:
+def _entry_row(entry: Committed) -> tuple[Any, ...]:
     at = entry.at
     return (
         at,
         [_event_row(one, at) for one in entry.events],
-        [_fact_row(one) for one in entry.facts],
+        [
+            (one.type, one.decided_by, one.data, one.turn, one.path)
+            if one.copy_of is None
+            else (one.type, one.decided_by, one.data, one.turn, one.path, one.copy_of)
+            for one in entry.facts
+        ],
         [(one.number, one.role, one.kind, one.text, one.turn) for one in entry.messages],
     )
 
@@ -202,11 +231,6 @@ def _event_row(event: Event, at: float) -> Row:
         value = getattr(event, name)
         row.append(None if name == "at" and value == at else value)
     return row
-
-
-def _fact_row(fact: Fact) -> tuple[Any, ...]:
-    row = (fact.type, fact.decided_by, fact.data, fact.turn, fact.path)
-    return row if fact.copy_of is None else (*row, fact.copy_of)
 
 
 def _outcome_row(outcome: Outcome) -> Row:

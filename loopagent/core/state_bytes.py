@@ -40,19 +40,20 @@ _USUAL = """
     succeeded active_ms clock shown
 """.split()  # noqa: SIM905 - one name a line would take half a screen
 """Fields that nearly every state has set."""
-_RARE = [name for name in _DEFAULTS if name not in _USUAL]
-_rare = itemgetter(*_RARE)
-_RARE_DEFAULTS = _rare(_DEFAULTS)
 _KINDS = get_type_hints(RunState)
-_OBJECTS = {
-    name: b',"%b":' % name.encode() for name in _DEFAULTS if "loopagent." in repr(_KINDS[name])
-}
-"""Fields that are more than plain JSON, and how they begin."""
+_OBJECTS = [name for name in _DEFAULTS if "loopagent." in repr(_KINDS[name])]
+_PLAIN = [name for name in _DEFAULTS if name not in _OBJECTS]
+_USUAL_OBJECTS, _USUAL_PLAIN = (
+    [name for name in names if name in _USUAL] for names in (_OBJECTS, _PLAIN)
+)
+_rare = itemgetter(*[name for name in _DEFAULTS if name not in _USUAL])
+_RARE_DEFAULTS = _rare(_DEFAULTS)
 
 
 @cache
-def _writer(name: str) -> Callable[..., bytes]:
-    return TypeAdapter[Any](_KINDS[name]).serializer.to_json
+def _writer(name: str) -> tuple[bytes, Callable[..., bytes]]:
+    """How a field of objects begins, and what writes its value."""
+    return b',"%b":' % name.encode(), TypeAdapter[Any](_KINDS[name]).serializer.to_json
 
 
 def payload_json(state: RunState) -> bytes:
@@ -86,40 +87,43 @@ def dump_parts(state: RunState) -> tuple[bytes, bytes | None]:
         ValueError: Something in it is not JSON.
     """
     payload, known = payload_json(state), len(state.artifacts)
-    marks, apart = _HERE, None
-    if len(payload) >= APART_BYTES:
-        marks, apart = marks + b'"apart":true,', payload
-    if known >= MANY_ARTIFACTS:
+    apart, many, marks = len(payload) >= APART_BYTES, known >= MANY_ARTIFACTS, _HERE
+    if apart:
+        marks += b'"apart":true,'
+    if many:
         marks += b'"known":%d,' % known
-    return _dumped(marks, state, apart is None, known < MANY_ARTIFACTS), apart
+    body = _dumped(state, marks, b"null" if apart else payload, without="artifacts" if many else "")
+    return body, payload if apart else None
 
 
 def dump_state(state: RunState) -> bytes:
     """The state as JSON, without the pinned spec and spilled results; its schema version is always in it."""
-    return _dumped(_HERE, state, payload=True, artifacts=True)
+    return _dumped(state, _HERE, payload_json(state))
 
 
-def _dumped(marks: bytes, state: RunState, payload: bool, artifacts: bool) -> bytes:
+def _dumped(state: RunState, marks: bytes, payload: bytes, without: str = "") -> bytes:
     """All fields that are not as they are by default, behind the marks.
 
     An adapter of the whole state would take as long for those that are; so the rare ones are compared all at once.
     """
     values = state.__dict__
-    plain: dict[str, Any] = {}
-    objects: list[bytes] = []
-    for name in _USUAL if _rare(values) == _RARE_DEFAULTS else _DEFAULTS:
+    usual = _rare(values) == _RARE_DEFAULTS
+    plain = {
+        name: value
+        for name in (_USUAL_PLAIN if usual else _PLAIN)
+        if (value := values[name]) != _DEFAULTS[name]
+    }
+    parts = [marks, to_json(plain)[1:-1]]
+    for name in _USUAL_OBJECTS if usual else _OBJECTS:
         value = values[name]
-        if value == _DEFAULTS[name]:
-            continue
-        head = _OBJECTS.get(name)
-        if head is None:
-            plain[name] = value
-        elif artifacts or name != "artifacts":
+        if value != _DEFAULTS[name] and name != without:
             stored = _recent(value) if name == "step" else value
-            objects += (head, _writer(name)(stored, exclude_defaults=True))
-    if payload and state.payload is not None:
-        objects.append(b',"payload":%b' % payload_json(state))
-    return b"%b%b%b}" % (marks, to_json(plain, by_alias=False)[1:-1], b"".join(objects))
+            member, dump = _writer(name)
+            parts += (member, dump(stored, exclude_defaults=True))
+    if payload != b"null":
+        parts.append(b',"payload":%b' % payload)
+    parts.append(b"}")
+    return b"".join(parts)
 
 
 def _recent(step: StepInProgress) -> StepInProgress:

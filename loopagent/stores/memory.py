@@ -120,7 +120,7 @@ class MemoryStore(
         run = self._runs.get(commit.state.id)
         if run is None or run.version != commit.version:
             raise records.moved_on(commit.state.id, commit.version)
-        if not later and records.only_logged(commit.facts):
+        if not later and records.only_logged(commit):
             return self._append(run, commit)
         commits = records.one_after_the_other((commit, *later))
         first_seq = run.root.seq + 1
@@ -147,14 +147,14 @@ class MemoryStore(
         run.entries.append(entry)
         root.timeline.append((entry, run))
         run.messages += commit.messages
-        if state.conversation:
-            self._talks.add(commit)
-        if state.notify:
-            self._announce(commit)
         return first_seq
 
     def _keep_rows(self, run: _Run, commit: Commit, changes: list[records.RequestChange]) -> None:
-        """Keep what a commit says of artifacts and requests."""
+        """Keep what a commit brings beside the log and the state."""
+        if run.state.conversation:
+            self._talks.add(commit)
+        if run.state.notify:
+            self._announce(commit)
         self._know_artifacts(commit)
         for change in changes:
             self._change_request(change, run.state, commit.at)

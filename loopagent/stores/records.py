@@ -83,9 +83,12 @@ def one_after_the_other(commits: tuple[Commit, ...]) -> tuple[Commit, ...]:
     return commits
 
 
-def only_logged(facts: Sequence[Fact]) -> bool:
-    """Whether facts are for the log alone: none is about a request or an artifact, which have rows of their own."""
-    for one in facts:  # noqa: SIM110 - runs for each commit, where a generator costs more than the loop
+def only_logged(commit: Commit) -> bool:
+    """Whether all that a commit brings is in the log and in the state: nothing of it has rows of its own."""
+    state = commit.state
+    if state.conversation or state.notify or commit.spilled is not None or commit.history:
+        return False
+    for one in commit.facts:  # noqa: SIM110 - runs for each commit, where a generator costs more than the loop
         if one.type in _WITH_ROWS:
             return False
     return True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import to_json
 
 from loopagent.core.conversation import newly_said
-from loopagent.core.log import Entry, encode
+from loopagent.core.log import encode
 from loopagent.core.state import SCHEMA_VERSION
 from loopagent.core.state_bytes import dump_outcomes, dump_parts
 from loopagent.core.values import value_object
@@ -35,9 +35,9 @@ class Row:
     commit: Commit
     state: bytes
     body: bytes
-    requests: Sequence[records.RequestChange] = ()
-    payload: bytes | None = None
+    payload: bytes | None
     """The payload, where it is stored apart and is not what it was."""
+    requests: Sequence[records.RequestChange] = ()
     spec: tuple[str, str] | None = None
     """Hash and body, at creation."""
     metadata: str | None = None
@@ -63,53 +63,40 @@ def prepare(commit: Commit) -> Row:
     Raises:
         StoreError: Something in it is not JSON.
     """
-    (row,) = prepare_all((commit,))
-    return row
+    return prepare_all((commit,))[-1]
 
 
 def prepare_all(commits: Sequence[Commit]) -> list[Row]:
     """Turn commits that are stored together into bytes.
 
     The last row has the log of all of them and the state that they lead to. There is one for each commit before it
-    that says more than that.
+    that brings more than that.
 
     Raises:
         StoreError: Something in them is not JSON.
     """
-    last, same_payload = commits[-1], True
-    for one in commits:
-        same_payload = same_payload and one.same_payload
+    last, same_payload, rows = commits[-1], True, list[Row]()
     try:
+        for one in commits:
+            same_payload = same_payload and one.same_payload
+            if one is not last and not records.only_logged(one):
+                rows.append(_row(one, b"", b"", None))
         state, payload = dump_parts(last.state)
-        body = encode(*[Entry(one.at, one.events, one.facts, one.messages) for one in commits])
-        rows = [_row(one, b"", b"") for one in commits[:-1] if _says_more(one)]
-        rows.append(_row(last, state, body, None if same_payload else payload))
+        rows.append(_row(last, state, encode(*commits), None if same_payload else payload))
     except ValueError as error:
         raise records.not_json(f"a value of run {last.state.id!r}", error) from error
     return rows
 
 
-def _says_more(commit: Commit) -> bool:
-    """Whether it is to be found in more places than the log and the snapshot."""
-    state = commit.state
-    return bool(
-        commit.spilled is not None
-        or state.conversation
-        or state.notify
-        or commit.history
-        or not records.only_logged(commit.facts)
-    )
-
-
-def _row(commit: Commit, state: bytes, body: bytes, payload: bytes | None = None) -> Row:
-    if not _says_more(commit):
-        return Row(commit, state, body, payload=payload)
+def _row(commit: Commit, state: bytes, body: bytes, payload: bytes | None) -> Row:
+    if records.only_logged(commit):
+        return Row(commit, state, body, payload)
     return Row(
         commit,
         state,
         body,
+        payload,
         records.request_changes(commit.facts),
-        payload=payload,
         spilled=None if commit.spilled is None else dump_outcomes(commit.spilled),
         said=newly_said(commit.state, commit.facts, commit.messages),
         notices=notices_of(commit),
@@ -137,8 +124,7 @@ def _taken_over(commit: Commit) -> list[tuple[int, int, bytes]]:
     rows: list[tuple[int, int, bytes]] = []
     message = 1
     for one in commit.history:
-        body = encode(Entry(one.at, one.events, one.facts, one.messages))
-        rows.append((one.first_seq, message, body))
+        rows.append((one.first_seq, message, encode(one)))
         message += len(one.messages)
     return rows
 

@@ -132,7 +132,7 @@ class SqliteStore(
 
         def prepare() -> Callable[[sqlite3.Connection], int]:
             rows = written.prepare_all(commits)
-            return lambda db: writes.commit(db, commits, rows)
+            return partial(writes.commit, commits=commits, rows=rows)
 
         synced = self.durability == "effect"
         for one in commits:
