@@ -86,12 +86,20 @@ async def _stored(store: Store, run_id: str, after: int) -> AsyncGenerator[Event
 
 
 async def _complete(store: Store, run_id: str, after: int, arrived: list[Event]) -> list[Event]:
-    """What arrived, with the stored events in front that it lacks."""
+    """What arrived, with the stored events that it lacks, each before the next one that came."""
     numbers = [one["seq"] for one in arrived if one.get("seq", 0) > after]
     if numbers and numbers == list(range(after + 1, after + 1 + len(numbers))):
         return arrived
-    missed = [one async for one in _stored(store, run_id, after)]
-    return [*missed, *(one for one in arrived if "seq" not in one)]
+    stored = [one async for one in _stored(store, run_id, after)]
+    whole: list[Event] = []
+    told = 0
+    for one in arrived:
+        if "seq" not in one:
+            whole.append(one)
+        while told < len(stored) and stored[told]["seq"] <= one.get("seq", 0):
+            whole.append(stored[told])
+            told += 1
+    return [*whole, *stored[told:]]
 
 
 def _renewed(bus: Bus, subscription: Subscription) -> Subscription:
