@@ -54,7 +54,7 @@ def action_settled(tx: Tx, call: RunAction, outcome: Outcome) -> None:
 
 def _completed(run: RunState, call: RunAction, outcome: Outcome) -> dict[str, Any]:
     """Data of the event that a call ended."""
-    completed = {"callId": call.id, "action": call.action, "ok": outcome.ok}
+    completed: dict[str, Any] = {"callId": call.id, "action": call.action, "ok": outcome.ok}
     value = outcome.value
     if call.whole and value is not None:
         completed["result"] = _told(outcome, run)
@@ -79,7 +79,7 @@ def count_model_calls(tx: Tx, outcome: Outcome, key: str) -> None:
         asked = ModelCalled(
             purpose="action",
             model=str(call.get("model") or tx.state.model),
-            usage={name: amount for name, amount in spent.public().items() if amount},
+            usage=spent.told(),
             error=call.get("error"),
         )
         tx.fact(asked, "engine", key=key)

@@ -104,21 +104,21 @@ class StepInProgress:
     form: dict[str, Any] | None = None
     commands: tuple[dict[str, Any], ...] = ()
     """Buttons that came with the message."""
+    began_at: float = 0.0
+    """`at` of the event that opened the step, seconds since the epoch."""
+    began_ms: float = 0.0
+    """Working time of the run when the step was opened."""
+    claimed: bool = False
+    """The same reply claimed completion; the model is told that it was not taken."""
     results: Outcomes = field(default_factory=Outcomes)
     spilled: int = 0
     """How many of the results are stored apart, so that saving a long loop costs no more than its last part."""
     decisions: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Answers to approvals by the key of the call they allow."""
-    began_at: float = 0.0
-    """`at` of the event that opened the step, seconds since the epoch."""
-    began_ms: float = 0.0
-    """Working time of the run when the step was opened."""
     hooked: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What hooks said before calls that are not made yet, by the key of the call."""
     notes: tuple[tuple[str, str], ...] = ()
     """What hooks add for the model: the key of a call, and a text."""
-    claimed: bool = False
-    """The same reply claimed completion; the model is told that it was not taken."""
 
 
 @dataclass(frozen=True, slots=True)

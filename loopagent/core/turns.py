@@ -307,14 +307,14 @@ def _begin(tx: Tx, reading: Reading, step: NextStep) -> None:
     """Open the step; `carry_on` does the rest."""
     state, reply, request = tx.state, reading.reply, step.request()
     state.handler = step
-    state.step = StepInProgress(
-        request=request,
-        message=str(reply.get("message") or ""),
-        form=reply.get("responseForm"),
-        began_at=tx.at,
-        began_ms=state.active_ms,
-        commands=tuple(reply.get("actionableCommands") or ()),
-        claimed=reading.claims_complete,
+    state.step = StepInProgress(  # by position, as keywords would double the time
+        request,
+        str(reply.get("message") or ""),
+        reply.get("responseForm"),
+        tuple(reply.get("actionableCommands") or ()),
+        tx.at,
+        state.active_ms,
+        reading.claims_complete,
     )
     for key, fact in step.opened(state):
         tx.fact(fact, "model", key=key)

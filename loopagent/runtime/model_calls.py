@@ -89,10 +89,11 @@ class ModelCalls:
         return ModelRequest(
             live.system,
             [*live.view.chat, ChatMessage("user", volatile_message(state))],
-            max_output_tokens=spec.limits.max_output_tokens,
-            temperature=spec.temperature,
-            cache_key=place_in_tree(state),
-            agent=spec.name,
+            None,  # no schema yet
+            spec.limits.max_output_tokens,
+            spec.temperature,
+            place_in_tree(state),
+            spec.name,
         )
 
     async def next_step(self, live: Live, effect: CallModel, report: Report) -> Outcome:
