@@ -104,7 +104,7 @@ class LoopFold:
     def _around(self, run: Heard, kind: str, event: Event, data: Event) -> None:
         """What an event says about more than what its run does by itself."""
         child = text(data, "runId")
-        if kind == "subagent.started" and child in self._parts:
+        if kind == "subagent.started" and child in self._parts and child != self._run_id:
             self._parts[child].heard = False
         elif kind == "client_tool.completed":
             self._answered.add(text(data, "requestId"))
@@ -149,20 +149,29 @@ class LoopFold:
         if word == "idle":
             return
         first.streaming = first.calling = word == "streaming"
+        self._seed_asking(first, still, run, word)
         self._seed_below(first, run, word)
         for one in self._parts.values():
             one.settle()
 
-    def _seed_below(self, first: Heard, run: Event, word: str) -> None:
-        """The open requests of the tree, and the children that ask nothing."""
+    def _seed_asking(self, first: Heard, still: Heard, run: Event, word: str) -> None:
+        """The open requests of the tree; `still` is the run that stands still, where that is why the tree does."""
         for body in listed(run, "requests"):
             if not isinstance(body, Mapping):
                 continue
             asking = self._of(text(body, "runId"))
             asking.put(body)
-            if asking is not first:
+            if asking is first:
+                continue
+            below = asking.run_id.startswith(f"{still.run_id}.")
+            (still if below else first).calls[asking.run_id] = asking.run_id
+            if below or word != "resumable":
                 asking.word = asking.word if asking.lost else "waiting"
-                first.calls[asking.run_id] = asking.run_id
+            elif asking is not still:  # it stands still as well, or one above it does
+                asking.word, asking.lost = "resumable", True
+
+    def _seed_below(self, first: Heard, run: Event, word: str) -> None:
+        """The children that ask nothing."""
         for child in map(str, listed(run, "children")):
             if not any(one == child or one.startswith(f"{child}.") for one in self._parts):
                 first.calls[child] = child

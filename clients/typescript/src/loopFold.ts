@@ -85,7 +85,7 @@ export class LoopFold {
   /** What an event says about more than what its run does by itself. */
   #around(run: Heard, kind: string, event: Loose, data: Loose): void {
     const child = this.#parts.get(text(data, "runId"));
-    if (kind === "subagent.started" && child) child.heard = false;
+    if (kind === "subagent.started" && child && child.runId !== this.#runId) child.heard = false;
     else if (kind === "client_tool.completed") this.#answered.add(text(data, "requestId"));
     else if (TAKES.has(kind) && [text(data, "by"), text(event, "decidedBy")].includes("model")) run.heard = true;
   }
@@ -126,18 +126,25 @@ export class LoopFold {
     if (still !== first) first.calls.set(still.runId, still.runId);
     if (word === "idle") return;
     first.streaming = first.calling = word === "streaming";
+    this.#seedAsking(first, still, run, word);
     this.#seedBelow(first, run, word);
   }
 
-  /** The open requests of the tree, and the children that ask nothing. */
-  #seedBelow(first: Heard, run: Loose, word: string): void {
+  /** The open requests of the tree; `still` is the run that stands still, where that is why the tree does. */
+  #seedAsking(first: Heard, still: Heard, run: Loose, word: string): void {
     for (const body of listed(run, "requests").filter(isObject)) {
       const asking = this.#of(text(body, "runId"));
       asking.put(body);
       if (asking === first) continue;
-      if (!asking.lost) asking.word = "waiting";
-      first.calls.set(asking.runId, asking.runId);
+      const below = asking.runId.startsWith(`${still.runId}.`);
+      (below ? still : first).calls.set(asking.runId, asking.runId);
+      if (below || word !== "resumable") asking.word = asking.lost ? asking.word : "waiting";
+      else if (asking !== still) [asking.word, asking.lost] = ["resumable", true]; // or one above it does
     }
+  }
+
+  /** The children that ask nothing. */
+  #seedBelow(first: Heard, run: Loose, word: string): void {
     for (const child of listed(run, "children").map(String)) {
       const known = [...this.#parts.keys()].some((one) => one === child || one.startsWith(`${child}.`));
       if (known) continue;
