@@ -210,7 +210,10 @@ def _entry_row(entry: Committed) -> tuple[Any, ...]:
     at = entry.at
     return (
         at,
-        [_event_row(one, at) for one in entry.events],
+        [
+            _settled_row(one, at) if isinstance(one, Settled) else _event_row(one, at)
+            for one in entry.events
+        ],
         [
             (one.type, one.decided_by, one.data, one.turn, one.path)
             if one.copy_of is None
@@ -223,9 +226,6 @@ def _entry_row(entry: Committed) -> tuple[Any, ...]:
 
 def _event_row(event: Event, at: float) -> Row:
     """Kind, then the fields in their order; `at` is null where it is the entry's."""
-    if isinstance(event, Settled):  # nearly all of them
-        own = None if event.at == at else event.at
-        return [event.kind, event.effect_id, _outcome_row(event.outcome), own]
     row: Row = [event.kind]
     for name in _NAMES[type(event)]:
         value = getattr(event, name)
@@ -233,13 +233,14 @@ def _event_row(event: Event, at: float) -> Row:
     return row
 
 
-def _outcome_row(outcome: Outcome) -> Row:
+def _settled_row(event: Settled, at: float) -> Row:
+    outcome = event.outcome
     error = outcome.error
     why = error and [error.code, error.message, error.fatal, error.may_have_run]
-    row: Row = [outcome.ok, outcome.value, why, outcome.duration_ms, outcome.attempts]
+    how: Row = [outcome.ok, outcome.value, why, outcome.duration_ms, outcome.attempts]
     if outcome.early_ms or outcome.hooks:
-        row += (outcome.early_ms, outcome.hooks)
-    return row
+        how += (outcome.early_ms, outcome.hooks)
+    return [event.kind, event.effect_id, how, None if event.at == at else event.at]
 
 
 def _event_fields(row: Row, at: float) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from pydantic_core import to_json
 
 from loopagent.core.agent_spec import AgentSpec
 from loopagent.core.control_state import with_raised
+from loopagent.core.effects import Effect
 from loopagent.core.outcome import Outcome
 from loopagent.core.outcomes import Outcomes, together
 from loopagent.core.state import SCHEMA_VERSION, Artifact, RunState, StepInProgress
@@ -53,7 +54,12 @@ _RARE_DEFAULTS = _rare(_DEFAULTS)
 @cache
 def _writer(name: str) -> tuple[bytes, Callable[..., bytes]]:
     """How a field of objects begins, and what writes its value."""
-    return b',"%b":' % name.encode(), TypeAdapter[Any](_KINDS[name]).serializer.to_json
+    return b',"%b":' % name.encode(), _OWN.get(name) or _json_of(_KINDS[name])
+
+
+@cache
+def _json_of(kind: Any) -> Callable[..., bytes]:
+    return TypeAdapter[Any](kind).serializer.to_json
 
 
 def payload_json(state: RunState) -> bytes:
@@ -117,20 +123,34 @@ def _dumped(state: RunState, marks: bytes, payload: bytes, without: str = "") ->
     for name in _USUAL_OBJECTS if usual else _OBJECTS:
         value = values[name]
         if value != _DEFAULTS[name] and name != without:
-            stored = _recent(value) if name == "step" else value
             member, dump = _writer(name)
-            parts += (member, dump(stored, exclude_defaults=True))
+            parts += (member, dump(value, exclude_defaults=True))
     if payload != b"null":
         parts.append(b',"payload":%b' % payload)
     parts.append(b"}")
     return b"".join(parts)
 
 
-def _recent(step: StepInProgress) -> StepInProgress:
+def _step_json(step: StepInProgress, *, exclude_defaults: bool) -> bytes:
     """The step without the results that are stored apart."""
-    if not step.spilled:
-        return step
-    return changed(step, results=Outcomes(dict(step.results.since(step.spilled))))
+    if step.spilled:
+        step = changed(step, results=Outcomes(dict(step.results.since(step.spilled))))
+    return _json_of(StepInProgress)(step, exclude_defaults=exclude_defaults)
+
+
+def _pending_json(effects: dict[str, Effect], *, exclude_defaults: bool) -> bytes:
+    """Effects; mostly all are of one kind, which is not to be looked for anew for each of them then."""
+    kinds = set(map(type, effects.values()))
+    write = _json_of_all(kinds.pop() if len(kinds) == 1 else Effect)
+    return write(effects, exclude_defaults=exclude_defaults)
+
+
+@cache
+def _json_of_all(kind: Any) -> Callable[..., bytes]:
+    return _json_of(dict[str, kind])
+
+
+_OWN: dict[str, Callable[..., bytes]] = {"step": _step_json, "pending": _pending_json}
 
 
 def load_state(

@@ -11,7 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, TypeAlias
 
 from loopagent.core.abilities import usable_action
-from loopagent.core.effects import CallModel, RunAction
+from loopagent.core.effects import CallModel, Effect, RunAction
 from loopagent.core.events import Event, Settled
 
 
@@ -56,7 +56,7 @@ class Hold:
         if (
             self._store.hold_seconds
             and live.owned
-            and can_wait(live.state, commit.events, commit.state)
+            and can_wait(live.state, commit.events, commit.state, more=bool(live.held))
             and not self._bus.heard(live.run_id, commit.state.root_id)
         ):
             self._keep_back(live, commit)
@@ -95,27 +95,27 @@ class Hold:
         task.add_done_callback(self._writing.discard)
 
 
-def can_wait(before: RunState, events: tuple[Event, ...], after: RunState) -> bool:
+def can_wait(before: RunState, events: tuple[Event, ...], after: RunState, *, more: bool) -> bool:
     """Whether nobody outside could tell if this had happened twice: a model answered, calls that read go on.
 
     Args:
         before: The state that the events came to.
         events: What happened.
         after: The state they made.
+        more: What led to the state before waits as well, so nothing but calls that read was pending in it.
     """
-    if after.unheard or not after.pending:
+    pending = after.pending.values()
+    if after.unheard or {*map(type, events)} != {Settled} or {*map(type, pending)} != {RunAction}:
         return False
+    effects: list[Effect | None] = [*pending]
+    if not more:
+        effects += [before.pending.get(one.effect_id) for one in events if isinstance(one, Settled)]
     called = set[str]()
-    for one in events:
-        settled = before.pending.get(one.effect_id) if isinstance(one, Settled) else None
-        if isinstance(settled, RunAction):
-            called.add(settled.action)
-        elif not isinstance(settled, CallModel):
+    for effect in effects:
+        if isinstance(effect, RunAction):
+            called.add(effect.action)
+        elif not isinstance(effect, CallModel):
             return False
-    for effect in after.pending.values():
-        if not isinstance(effect, RunAction):
-            return False
-        called.add(effect.action)
     for name in called:
         action = usable_action(after, name)
         if action is None or action.effects != "read":
