@@ -8,7 +8,7 @@ snapshot only says how many they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from operator import itemgetter
@@ -190,9 +190,9 @@ def load_state(
     return state
 
 
-def dump_outcomes(outcomes: Mapping[str, Outcome]) -> bytes:
+def dump_outcomes(outcomes: Outcomes) -> bytes:
     """Results that are stored apart, as JSON."""
-    return _OUTCOMES.dump_json(dict(outcomes), exclude_defaults=True)
+    return _OUTCOMES.dump_json(outcomes.entries(), exclude_defaults=True)
 
 
 _HERE = b'{"schema_version":%d,' % SCHEMA_VERSION
