@@ -106,11 +106,14 @@ def _new_calls(tx: Tx, wanted: Iterable[Effect]) -> tuple[list[Call], bool]:
     """Calls that were not asked for yet; what is no call is handed over. And whether one of those was refused."""
     changed = False
     state = tx.state
+    known = None if state.step is None else state.step.results
+    if not known:
+        known = None  # asked once, as it is a call
     calls: list[Call] = []
     for one in wanted:
         if one.id in state.pending or (state.asking and _asked(tx, one)):
             continue
-        if state.step is not None and key_of(one.id) in state.step.results:
+        if known is not None and key_of(one.id) in known:
             continue
         if isinstance(one, CALLS):
             calls.append(one)

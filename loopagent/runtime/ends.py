@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.effects import Effect, RunAction
-from loopagent.core.events import Event, Reported, Settled
+from loopagent.core.events import Reported, Settled
 from loopagent.core.outcome import INTERRUPTED, Outcome
 from loopagent.logs import log
 
@@ -24,11 +24,9 @@ def in_doubt(live: Live, at: float) -> list[Settled]:
     ]
 
 
-def event_of(effect_id: str, outcome: Outcome | None, at: float) -> Event:
-    """What the run is told when an effect was performed; one without an outcome is settled later, from elsewhere."""
-    if outcome is None:
-        return Reported("started", {"effects": [effect_id]}, at)
-    return Settled(effect_id, outcome, at)
+def begun(effect_id: str, at: float) -> Reported:
+    """What the run is told of an effect that is settled later, from elsewhere."""
+    return Reported("started", {"effects": [effect_id]}, at)
 
 
 def log_start(live: Live, effect: Effect) -> None:

@@ -9,12 +9,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from loopagent.core.effects import WORK, Effect, StartRun
+from loopagent.core.events import Event, Settled
 from loopagent.logs import log, performing
-from loopagent.runtime.ends import broken, event_of, log_end, log_start
+from loopagent.runtime.ends import begun, broken, log_end, log_start
 
 
 if TYPE_CHECKING:
-    from loopagent.core.events import Event
     from loopagent.runtime.children import Children
     from loopagent.runtime.engine import Engine
     from loopagent.runtime.leases import Leases
@@ -123,7 +123,10 @@ class Workers:
             log_end(live, effect, outcome)
         if live.tasks.get(effect.id) is worker:
             del live.tasks[effect.id]
-            live.ready[effect.id] = event_of(effect.id, outcome, self._clock())
+            at = self._clock()
+            live.ready[effect.id] = (
+                begun(effect.id, at) if outcome is None else Settled(effect.id, outcome, at)
+            )
 
     async def _flush(self, live: Live) -> None:
         """Deliver what is ready, unless another worker does so."""
