@@ -238,8 +238,8 @@ def _settled_row(event: Settled, at: float) -> Row:
     error = outcome.error
     why = error and [error.code, error.message, error.fatal, error.may_have_run]
     how: Row = [outcome.ok, outcome.value, why, outcome.duration_ms, outcome.attempts]
-    if outcome.early_ms or outcome.hooks:
-        how += (outcome.early_ms, outcome.hooks)
+    if outcome.early_ms or outcome.hooks or outcome.model_calls:
+        how += (outcome.early_ms, outcome.hooks, outcome.model_calls)
     return [event.kind, event.effect_id, how, None if event.at == at else event.at]
 
 

@@ -29,7 +29,18 @@ values = st.recursive(
 )
 objects = st.dictionaries(texts, values, max_size=3)
 errors = st.builds(ErrorInfo, texts, texts, st.booleans(), st.booleans())
-outcomes = st.builds(Outcome, st.booleans(), values, st.none() | errors, floats, st.integers(1, 10))
+parts = st.lists(objects, max_size=2).map(tuple)
+outcomes = st.builds(
+    Outcome,
+    st.booleans(),
+    values,
+    st.none() | errors,
+    floats,
+    st.integers(1, 10),
+    st.just(0.0) | st.floats(1, 100),
+    parts,
+    parts,
+)
 at = st.floats(0, 1e12)
 events = (
     st.builds(Started, texts, at, texts)
