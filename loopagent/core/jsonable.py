@@ -51,6 +51,8 @@ _MAX_GROWTH = 12
 _SHORT = 4_000
 _SHORT_BYTES = _SHORT * _MAX_GROWTH
 """A text of fewer characters cannot be too large where so many bytes are allowed."""
+_SMALL = 10**18
+"""Neither can a number below that."""
 _REMEDY = "return text, numbers, lists, dicts, dataclasses or pydantic models"
 
 
@@ -101,8 +103,12 @@ def to_jsonable(
         TooLargeError: It is larger than `max_bytes`.
     """
     most = math.inf if max_bytes is None else max_bytes
-    if type(value) is str and len(value) < _SHORT and most >= _SHORT_BYTES:
-        return text(value)
+    if most >= _SHORT_BYTES:
+        kind = type(value)
+        if kind is str and len(value) < _SHORT:
+            return text(value)
+        if kind is bool or (kind is int and -_SMALL < value < _SMALL):
+            return value
     walk = _Walk(max_depth, most, text)
     form = walk.convert(value)
     if max_bytes is not None and walk.size * _MAX_GROWTH > max_bytes:

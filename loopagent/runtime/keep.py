@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 AS_USUAL = Keeping()
+_SMALL = 10**18
+"""A number below that is never too long."""
 HEAD_SHARE = 0.75
 """Part of the shown text of a long result that comes from its start; the rest comes from its end."""
 
@@ -31,8 +33,11 @@ def _stays(outcome: Outcome, cap_chars: int, *, always: bool) -> bool:
         return True
     if always:
         return False
-    if type(value) is str:
+    kind = type(value)
+    if kind is str:
         return len(value) <= cap_chars
+    if kind is bool or (kind is int and -_SMALL < value < _SMALL):
+        return True
     posing = isinstance(value, dict) and STORED in value
     return not posing and len(outcome.text()) <= cap_chars
 

@@ -84,9 +84,9 @@ def one_after_the_other(commits: tuple[Commit, ...]) -> tuple[Commit, ...]:
 
 
 def only_logged(commit: Commit) -> bool:
-    """Whether all that a commit brings is in the log and in the state: nothing of it has rows of its own."""
+    """Whether all that a commit brings, but for spilled results, is in the log and in the state."""
     state = commit.state
-    if state.conversation or state.notify or commit.spilled is not None or commit.history:
+    if state.conversation or state.notify or commit.history:
         return False
     for one in commit.facts:  # noqa: SIM110 - runs for each commit, where a generator costs more than the loop
         if one.type in _WITH_ROWS:

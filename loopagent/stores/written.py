@@ -9,6 +9,7 @@ from pydantic_core import to_json
 
 from loopagent.core.conversation import newly_said
 from loopagent.core.log import encode
+from loopagent.core.outcomes import Outcomes
 from loopagent.core.state import SCHEMA_VERSION
 from loopagent.core.state_bytes import dump_outcomes, dump_parts
 from loopagent.core.values import value_object
@@ -41,7 +42,8 @@ class Row:
     spec: tuple[str, str] | None = None
     """Hash and body, at creation."""
     metadata: str | None = None
-    spilled: bytes | None = None
+    spilled: tuple[int, bytes] | None = None
+    """Results of the open step that are stored apart, as JSON, and how many were before."""
     said: Sequence[tuple[Role, str]] = ()
     """What goes into the run's conversation."""
     notices: Sequence[Notice] = ()
@@ -82,7 +84,9 @@ def prepare_all(commits: Sequence[Commit]) -> list[Row]:
             if one is not last and not records.only_logged(one):
                 rows.append(_row(one, b"", b"", None))
         state, payload = dump_parts(last.state)
-        rows.append(_row(last, state, encode(*commits), None if same_payload else payload))
+        row = _row(last, state, encode(*commits), None if same_payload else payload)
+        spilled = _spilled(commits)
+        rows.append(row if spilled is None else replace(row, spilled=spilled))
     except ValueError as error:
         raise records.not_json(f"a value of run {last.state.id!r}", error) from error
     return rows
@@ -97,11 +101,25 @@ def _row(commit: Commit, state: bytes, body: bytes, payload: bytes | None) -> Ro
         body,
         payload,
         records.request_changes(commit.facts),
-        spilled=None if commit.spilled is None else dump_outcomes(commit.spilled),
         said=newly_said(commit.state, commit.facts, commit.messages),
         notices=notices_of(commit),
         artifacts=artifact_rows(commit),
     )
+
+
+def _spilled(commits: Sequence[Commit]) -> tuple[int, bytes] | None:
+    """The results that are stored apart from now on, those of all commits in one piece."""
+    before, found = 0, None
+    for one in commits:
+        step, part = one.state.step, one.spilled
+        if part is None or step is None:
+            continue
+        first = step.spilled - len(part)
+        if found is None or first == 0:  # those of a new step take the place of an earlier one's
+            before, found = first, part.entries()
+        else:
+            found |= part.entries()
+    return None if found is None else (before, dump_outcomes(Outcomes(found)))
 
 
 def prepare_new(commit: Commit, metadata: dict[str, Any] | None) -> Row:

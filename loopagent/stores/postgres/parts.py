@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from loopagent.stores.postgres.statements import Statement
-    from loopagent.stores.written import Row
 
 
 def keep_payload(made: Statement, payload: bytes) -> None:
@@ -21,12 +20,8 @@ def keep_payload(made: Statement, payload: bytes) -> None:
     )
 
 
-def spill(made: Statement, row: Row) -> None:
+def spill(made: Statement, first: int, body: bytes) -> None:
     """Add results of the open step; the first part of a step takes the place of an earlier step's."""
-    step, part = row.commit.state.step, row.commit.spilled
-    assert step is not None
-    assert part is not None
-    first = step.spilled - len(part)
     if first == 0:
         made.add(
             "spent",
@@ -36,7 +31,7 @@ def spill(made: Statement, row: Row) -> None:
         "spilled",
         f"""
         INSERT INTO outcome (run, first, body)
-        SELECT key, {made.value(first, "integer")}, {made.value(row.spilled, "bytea")} FROM place
+        SELECT key, {made.value(first, "integer")}, {made.value(body, "bytea")} FROM place
         ON CONFLICT (run, first) DO UPDATE SET body = excluded.body
         """,
     )

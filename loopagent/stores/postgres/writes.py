@@ -109,7 +109,7 @@ def _append(made: Statement, row: Row, facts: str) -> None:
     if row.requests:
         _change_requests(made, row)
     if row.spilled is not None:
-        parts.spill(made, row)
+        parts.spill(made, *row.spilled)
     if row.payload is not None:
         parts.keep_payload(made, row.payload)
     if row.said:

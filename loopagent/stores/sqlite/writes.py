@@ -152,7 +152,7 @@ def _keep_parts(connection: sqlite3.Connection, key: int, row: Row) -> None:
     if row.payload is not None:
         connection.execute("REPLACE INTO payload (run, body) VALUES (?, ?)", (key, row.payload))
     if row.spilled is not None:
-        _spill(connection, key, row)
+        _spill(connection, key, *row.spilled)
     for change in row.requests:
         _change_request(connection, key, change, row.commit.at)
     if row.said:
@@ -163,16 +163,12 @@ def _keep_parts(connection: sqlite3.Connection, key: int, row: Row) -> None:
         notices.put(connection, row.notices)
 
 
-def _spill(connection: sqlite3.Connection, key: int, row: Row) -> None:
+def _spill(connection: sqlite3.Connection, key: int, first: int, body: bytes) -> None:
     """Add results of the open step; the first part of a step takes the place of an earlier step's."""
-    step, part = row.commit.state.step, row.commit.spilled
-    assert step is not None
-    assert part is not None
-    first = step.spilled - len(part)
     if first == 0:
         connection.execute("DELETE FROM outcome WHERE run = ?", (key,))
     connection.execute(
-        "INSERT INTO outcome (run, first, body) VALUES (?, ?, ?)", (key, first, row.spilled)
+        "INSERT INTO outcome (run, first, body) VALUES (?, ?, ?)", (key, first, body)
     )
 
 
