@@ -63,21 +63,35 @@ def issue(tx: Tx, wanted: Iterable[Effect]) -> bool:
     refused = False
     if state.spec.hooks:
         calls, refused = _past_hooks(tx, calls)
-    ready: list[tuple[Call, Any]] = []
-    asked = state.step is not None and state.step.decisions
-    for call in calls:
-        spec = _spec_of(state, call)
-        if (
-            spec is not None
-            and spec.effects == "read"  # so no policy can hold it
-            and not asked
-            and state.spec.approval_of(spec) != "ask"
-        ) or not _ask_or_refuse(tx, call, spec):
-            ready.append((call, spec))
+    ready = _ready(tx, calls)
     changed |= refused or len(ready) < len(calls)
     if state.pending and _waits(tx):
         return changed
     return _start(tx, ready) or changed
+
+
+def _ready(tx: Tx, calls: list[Call]) -> list[tuple[Call, Any]]:
+    """The calls that nobody is asked about and that are not refused, each with its spec.
+
+    Most only read, and nobody was asked about one of their step: no policy can hold those. That is seen once for all
+    calls of an action.
+    """
+    state = tx.state
+    asked = state.step is not None and state.step.decisions
+    ready: list[tuple[Call, Any]] = []
+    plain: dict[str, CallSpec] = {}
+    for call in calls:
+        name = call.action if isinstance(call, RunAction) else ""
+        spec = plain.get(name)
+        if spec is None:
+            spec = _spec_of(state, call)
+            reads = name and spec is not None and spec.effects == "read" and not asked
+            if reads and spec is not None and state.spec.approval_of(spec) != "ask":
+                plain[name] = spec
+            elif _ask_or_refuse(tx, call, spec):
+                continue
+        ready.append((call, spec))
+    return ready
 
 
 def _waits(tx: Tx) -> bool:

@@ -32,7 +32,7 @@ class Tx:
     state that came in stays what it was. Only `pending` is a copy from the beginning, as every transition changes it.
     """
 
-    __slots__ = ("at", "effects", "facts", "messages", "state", "touched")
+    __slots__ = ("at", "effects", "facts", "messages", "own_step", "state", "touched")
 
     def __init__(self, state: RunState) -> None:
         self.state = state.fork()
@@ -41,6 +41,7 @@ class Tx:
         self.effects: list[Effect] = []
         self.facts: list[Fact] = []
         self.messages: list[Message] = []
+        self.own_step: StepInProgress | None = None
         self.touched = False
 
     def clock(self, at: float, *, worked: bool = False) -> None:
@@ -131,8 +132,11 @@ class Tx:
     def result(self, key: str, outcome: Outcome) -> None:
         """Record what became of one effect of the open step."""
         step = self.state.step
-        if step is not None:
-            self.state.step = changed(step, results=step.results.plus(key, outcome))
+        if step is None:
+            return
+        if step is not self.own_step:
+            step = self.state.step = self.own_step = changed(step)
+        step.__dict__["results"] = step.results.plus(key, outcome)  # nobody else has seen this step
 
     def close_turn(self, outcome: str) -> None:
         """Close the open turn, if there is one."""
