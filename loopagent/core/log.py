@@ -92,7 +92,7 @@ class Packer(Protocol):
 
 
 _SMALL, _MEDIUM = (
-    zlib.compressobj(3, zlib.DEFLATED, wbits, 5, zlib.Z_DEFAULT_STRATEGY, FORMAT_1)
+    zlib.compressobj(1, zlib.DEFLATED, wbits, 5, zlib.Z_DEFAULT_STRATEGY, FORMAT_1)
     for wbits in (-12, -13)
 )
 """Copied for each such entry: that is cheaper than reading the dictionary again."""

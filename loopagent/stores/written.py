@@ -38,12 +38,12 @@ class Row:
     body: bytes
     payload: bytes | None
     """The payload, where it is stored apart and is not what it was."""
+    spilled: tuple[int, bytes] | None
+    """Results of the open step that are stored apart, as JSON, and how many were before."""
     requests: Sequence[records.RequestChange] = ()
     spec: tuple[str, str] | None = None
     """Hash and body, at creation."""
     metadata: str | None = None
-    spilled: tuple[int, bytes] | None = None
-    """Results of the open step that are stored apart, as JSON, and how many were before."""
     said: Sequence[tuple[Role, str]] = ()
     """What goes into the run's conversation."""
     notices: Sequence[Notice] = ()
@@ -82,24 +82,30 @@ def prepare_all(commits: Sequence[Commit]) -> list[Row]:
         for one in commits:
             same_payload = same_payload and one.same_payload
             if one is not last and not records.only_logged(one):
-                rows.append(_row(one, b"", b"", None))
+                rows.append(_row(one, b"", b""))
         state, payload = dump_parts(last.state)
-        row = _row(last, state, encode(*commits), None if same_payload else payload)
-        spilled = _spilled(commits)
-        rows.append(row if spilled is None else replace(row, spilled=spilled))
+        parts = (None if same_payload else payload, _spilled(commits))
+        rows.append(_row(last, state, encode(*commits), *parts))
     except ValueError as error:
         raise records.not_json(f"a value of run {last.state.id!r}", error) from error
     return rows
 
 
-def _row(commit: Commit, state: bytes, body: bytes, payload: bytes | None) -> Row:
+def _row(
+    commit: Commit,
+    state: bytes,
+    body: bytes,
+    payload: bytes | None = None,
+    spilled: tuple[int, bytes] | None = None,
+) -> Row:
     if records.only_logged(commit):
-        return Row(commit, state, body, payload)
+        return Row(commit, state, body, payload, spilled)
     return Row(
         commit,
         state,
         body,
         payload,
+        spilled,
         records.request_changes(commit.facts),
         said=newly_said(commit.state, commit.facts, commit.messages),
         notices=notices_of(commit),
