@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from operator import itemgetter
+from itertools import compress
+from operator import itemgetter, ne
 from typing import Any, NamedTuple, get_type_hints
 
 from pydantic import TypeAdapter
@@ -114,11 +115,12 @@ def _dumped(state: RunState, marks: bytes, payload: bytes, without: str = "") ->
     """
     values = state.__dict__
     usual = _rare(values) == _RARE_DEFAULTS
-    plain = {
-        name: value
-        for name in (_USUAL_PLAIN if usual else _PLAIN)
-        if (value := values[name]) != _DEFAULTS[name]
-    }
+    names = _USUAL_PLAIN if usual else _PLAIN
+    now = list(map(values.__getitem__, names))
+    differs = map(
+        ne, now, map(_DEFAULTS.__getitem__, names)
+    )  # a loop in Python takes five times as long
+    plain = dict(compress(zip(names, now, strict=True), differs))
     parts = [marks, to_json(plain)[1:-1]]
     for name in _USUAL_OBJECTS if usual else _OBJECTS:
         value = values[name]
