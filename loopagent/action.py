@@ -179,7 +179,7 @@ class Action(Generic[P, R]):
 
     @cached_property
     def _typed(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        return _typing(self._model)
+        return typing_of(self._model, self._model.__pydantic_core_schema__)
 
 
 @overload
@@ -380,9 +380,27 @@ _WAITING = frozenset({"GET_AWAITABLE", "GET_ANEXT", "SEND", "YIELD_VALUE"})
 """Instructions in which a coroutine may be suspended."""
 
 
-def _typing(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """What types parameters as a model does, and gives them by their own names without an object in between."""
-    whole: Any = model.__pydantic_core_schema__
+def typing_of(model: type[BaseModel], whole: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """What types parameters as a model does, and gives them by their own names.
+
+    Args:
+        model: The model; its fields have aliases.
+        whole: Its core schema, which spares the object in between. That is no public interface of pydantic: where it
+            looks otherwise, an object is made.
+    """
+    try:
+        return _quick_typing(model, whole)
+    except (KeyError, TypeError, SchemaError):
+        names = [(key, str(one.alias)) for key, one in model.model_fields.items()]
+
+        def typed(params: dict[str, Any]) -> dict[str, Any]:
+            made = model.model_validate(params)
+            return {name: getattr(made, key) for key, name in names}
+
+        return typed
+
+
+def _quick_typing(model: type[BaseModel], whole: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
     shared = whole["type"] == "definitions"
     own = whole["schema"] if shared else whole
     fields = {

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from loopagent.action import Action, ActionContext, action
+from loopagent.action import Action, ActionContext, action, typing_of
 from loopagent.core.action_spec import ActionRetry
 from loopagent.core.params import check_params
 from loopagent.errors import ConfigError
@@ -330,3 +330,17 @@ def test_the_context_says_who_calls_and_how_long_is_left():
     assert context.cancelled
     with pytest.raises(AttributeError):
         context.turn = 2
+
+
+class _Pair(BaseModel, extra="forbid"):
+    p0: int = Field(alias="json")
+    p1: str = Field(alias="schema", default="none")
+
+
+@pytest.mark.parametrize("whole", [_Pair.__pydantic_core_schema__, {"type": "of tomorrow"}, {}])
+def test_parameters_are_typed_alike_whatever_pydantic_looks_like_inside(whole: Any) -> None:
+    typed = typing_of(_Pair, whole)
+    assert typed({"json": "5"}) == {"json": 5, "schema": "none"}
+    assert typed({"json": 5, "schema": "x"}) == {"json": 5, "schema": "x"}
+    with pytest.raises(ValidationError, match="json"):
+        typed({"json": "five"})

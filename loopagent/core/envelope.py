@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Final, cast
 
 from pydantic import (
@@ -102,8 +103,12 @@ class LoopAgentResponse(Wire):
     """0 to 1; for the record."""
 
 
-def _everyday() -> SchemaValidator:
-    """Takes a reply of a few plain fields whose step, if it has one, calls actions; exactly as it is, or not at all."""
+def everyday(make: Callable[..., SchemaValidator]) -> SchemaValidator | None:
+    """Takes a reply of a few plain fields whose step, if it has one, calls actions; exactly as it is, or not at all.
+
+    None when `make`, which makes it of a schema, cannot: what it is told is no public interface of pydantic. Every
+    reply is looked at closely then.
+    """
     text = core_schema.str_schema(strict=True)
     data = core_schema.dict_schema(text, core_schema.any_schema(), strict=True)
     name = core_schema.str_schema(strict=True, pattern=VISIBLE)
@@ -115,8 +120,11 @@ def _everyday() -> SchemaValidator:
     optional = {
         key: core_schema.with_default_schema(one, default=None) for key, one in fields.items()
     }
-    # With its own validators for the classes, it would take what they take.
-    return SchemaValidator(_object(LoopAgentResponse, **optional), _use_prebuilt=False)
+    try:
+        # With its own validators for the classes, it would take what they take.
+        return make(_object(LoopAgentResponse, **optional), _use_prebuilt=False)
+    except TypeError:
+        return None
 
 
 def _object(made: type[Wire], **fields: CoreSchema) -> CoreSchema:
@@ -131,7 +139,7 @@ def _object(made: type[Wire], **fields: CoreSchema) -> CoreSchema:
 _FLAG: Final = core_schema.bool_schema(strict=True)
 _NEVER: Final = core_schema.is_instance_schema(type(Ellipsis))
 """No JSON value: a reply with such a field is to be looked at closely."""
-_EVERYDAY: Final = _everyday()
+_EVERYDAY: Final = everyday(SchemaValidator)
 
 
 def envelope_at_a_glance(
@@ -148,7 +156,7 @@ def envelope_at_a_glance(
     Returns:
         The reply as canonical JSON and as a typed object; None when it has to be looked at closely.
     """
-    if type(data) is not dict or not data:
+    if type(data) is not dict or not data or _EVERYDAY is None:
         return None
     try:
         response: LoopAgentResponse = _EVERYDAY.validate_python(data)

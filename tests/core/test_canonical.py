@@ -8,9 +8,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_core import SchemaValidator
 
 from loopagent.core.canonical import canonical_reply
-from loopagent.core.envelope import LoopAgentResponse, envelope_at_a_glance, validate_envelope
+from loopagent.core.envelope import (
+    LoopAgentResponse,
+    envelope_at_a_glance,
+    everyday,
+    validate_envelope,
+)
 from loopagent.core.fold import Folder
 from loopagent.core.fold_values import MAX_ENTRIES
 from loopagent.core.protocol.base import Wire
@@ -123,3 +129,12 @@ def _no_variant(name: str) -> bool:
 def test_ordinary_replies_need_no_folding(reply: Json) -> None:
     both = reply.get("taskComplete") is True and "nextStep" in reply
     assert (canonical_reply(reply) is None) == both
+
+
+def test_without_what_sees_everyday_replies_each_is_looked_at_closely() -> None:
+    assert isinstance(everyday(SchemaValidator), SchemaValidator)
+
+    def older(schema: Any) -> SchemaValidator:
+        return SchemaValidator(schema)
+
+    assert everyday(older) is None
