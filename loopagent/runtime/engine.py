@@ -232,11 +232,12 @@ class Engine:
         calls = [task for live in self.runs for task in live.calls]
         if calls and grace_seconds > 0:
             await asyncio.wait(calls, timeout=grace_seconds)
-        tasks = [task for live in self.runs for task in live.workers]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        workers = [task for live in self.runs for task in live.workers]
         for live in self.runs:
+            live.stop_all()
+        await asyncio.gather(*workers, return_exceptions=True)
+        for live in self.runs:
+            await self._workers.finish(live)
             await self._store_held(live)
             await self._leases.give_back(live)
         self.runs.clear()

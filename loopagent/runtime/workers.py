@@ -62,6 +62,11 @@ class Workers:
         for _ in range(wanted - live.taken_up):
             self._employ(live)
 
+    async def finish(self, live: Live) -> None:
+        """Deliver what has ended and whose worker was stopped at another effect."""
+        if live.ready:
+            await self._flush(live)
+
     def _employ(self, live: Live) -> None:
         worker = asyncio.create_task(self._work(live), name=f"{live.run_id}/worker")
         live.workers.add(worker)

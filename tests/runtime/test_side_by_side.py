@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from loopagent import Agent, App, action
 from loopagent.core.events import Settled
 from loopagent.models.scripted import ScriptedModel
-from loopagent.ports import Commit
+from loopagent.ports import Commit, ModelReply, ModelRequest
 from loopagent.stores import MemoryStore
 from tests.waiting import until
 
@@ -153,3 +154,38 @@ async def test_other_tasks_come_in_between_the_turns_of_a_run_that_never_waits()
         assert (await app.wait(run.id)).state.status == "completed"
         counting.cancel()
     assert others - before > 10
+
+
+class Leaving:
+    """A model that never waits, and has the process stop with its last reply."""
+
+    name = "object:leaving"
+
+    def __init__(self) -> None:
+        self.app: App | None = None
+        self.replies = [*[["quick"]] * 6, ["quick", "quick", "slow"]]
+        self.stopping: asyncio.Task[None] | None = None
+
+    async def generate(self, request: ModelRequest, *, on_delta: Any = None) -> ModelReply:
+        calls = [{"name": name} for name in self.replies.pop(0)]
+        if not self.replies:
+            assert self.app is not None
+            self.stopping = asyncio.create_task(self.app.engine.aclose())
+        step = {"taskComplete": False, "nextStep": {"type": "Actions", "actions": calls}}
+        return ModelReply(text=json.dumps(step))
+
+    async def aclose(self) -> None: ...
+
+
+async def test_what_has_ended_is_kept_when_the_process_stops_in_that_moment() -> None:
+    store, desk, model = Recorder(), Desk(), Leaving()
+    actions = desk.agent("quick").actions.values()
+    agent = Agent("leaving", model=model, actions=actions, limits={"repeat_limit": 100})
+    async with App(agents=[agent], store=store) as app:
+        model.app = app
+        await app.start("leaving", "Go.")
+        await until(lambda: model.stopping)
+        assert model.stopping is not None
+        await model.stopping
+    # Eight quick calls and a slow one; it may have stopped before the last ones began.
+    assert len(store.came) == min(len(desk.begun), 8)
