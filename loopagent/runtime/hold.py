@@ -110,7 +110,7 @@ def can_wait(before: RunState, events: tuple[Event, ...], after: RunState, *, mo
     effects: list[Effect | None] = [*pending]
     if not more:
         effects += [before.pending.get(one.effect_id) for one in events if isinstance(one, Settled)]
-    called = set[str]()
+    called: set[str] = set()
     for effect in effects:
         if isinstance(effect, RunAction):
             called.add(effect.action)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from loopagent.runtime.performs import Performs
 
 
-SLICE_SECONDS = 0.001
+SLICE_SECONDS = 0.002
 """A worker that has gone on for so long from one effect to the next delivers, and lets others have the event loop."""
 
 
