@@ -30,7 +30,7 @@ from typing import (
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import ErrorDetails, SchemaError, SchemaValidator, core_schema
+from pydantic_core import ErrorDetails, SchemaError
 
 from loopagent.code_digest import function_digest
 from loopagent.core.action_spec import ActionRetry, ActionSpec, EffectClass
@@ -40,6 +40,7 @@ from loopagent.core.names import closest
 from loopagent.core.outcome import Outcome
 from loopagent.errors import ConfigError
 from loopagent.ports import ModelReply, ModelRequest
+from loopagent.typed_params import typing_of
 
 
 P = ParamSpec("P")
@@ -378,40 +379,3 @@ def _never_waits(fn: Any) -> bool:
 
 _WAITING = frozenset({"GET_AWAITABLE", "GET_ANEXT", "SEND", "YIELD_VALUE"})
 """Instructions in which a coroutine may be suspended."""
-
-
-def typing_of(model: type[BaseModel], whole: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """What types parameters as a model does, and gives them by their own names.
-
-    Args:
-        model: The model; its fields have aliases.
-        whole: Its core schema, which spares the object in between. That is no public interface of pydantic: where it
-            looks otherwise, an object is made.
-    """
-    try:
-        return _quick_typing(model, whole)
-    except (KeyError, TypeError, SchemaError):
-        names = [(key, str(one.alias)) for key, one in model.model_fields.items()]
-
-        def typed(params: dict[str, Any]) -> dict[str, Any]:
-            made = model.model_validate(params)
-            return {name: getattr(made, key) for key, name in names}
-
-        return typed
-
-
-def _quick_typing(model: type[BaseModel], whole: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    shared = whole["type"] == "definitions"
-    own = whole["schema"] if shared else whole
-    fields = {
-        str(one.alias): core_schema.typed_dict_field(
-            own["schema"]["fields"][key]["schema"], required=one.is_required()
-        )
-        for key, one in model.model_fields.items()
-    }
-    typed: Any = core_schema.typed_dict_schema(
-        fields, extra_behavior="forbid", config=own["config"]
-    )
-    if shared:
-        typed = core_schema.definitions_schema(typed, whole["definitions"])
-    return SchemaValidator(typed).validate_python

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from loopagent.action import Action, ActionContext, action, typing_of
+from loopagent.action import Action, ActionContext, action
 from loopagent.core.action_spec import ActionRetry
 from loopagent.core.params import check_params
 from loopagent.errors import ConfigError
+from loopagent.typed_params import typing_of
 
 
 CONTEXT = ActionContext("run-1", "3:action.0")
