@@ -1,13 +1,13 @@
 """Log entries: what goes in comes out, in few bytes, and damage is told."""
 
 import hashlib
-import zlib
 from contextlib import suppress
 from typing import TypeVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from zstandard import DICT_TYPE_RAWCONTENT, ZstdCompressionDict, ZstdCompressor
 
 from loopagent.core.events import CancelRequested, MessagePosted, Reported, Settled, Started
 from loopagent.core.facts import Fact
@@ -223,9 +223,9 @@ def test_what_is_no_entry_is_refused(body: bytes):
     ],
 )
 def test_json_of_another_shape_is_refused(text: bytes):
-    packer = zlib.compressobj(6, zlib.DEFLATED, -15, 8, 0, FORMAT_1)
+    words = ZstdCompressionDict(FORMAT_1, dict_type=DICT_TYPE_RAWCONTENT)
     with pytest.raises(CorruptError):
-        decode(b"\x01" + packer.compress(text) + packer.flush())
+        decode(b"\x01" + ZstdCompressor(dict_data=words).compress(text))
 
 
 @pytest.mark.parametrize("value", [object(), "\ud800"])
@@ -244,8 +244,10 @@ def test_format_1_stays_as_it_is():
 
 DIGEST = "3c2e978578e9349f6b1901fa6d5497568243977efe7904bc82c55ec090d3fb83"
 WRITTEN = (
-    "018b3634373536b734343231d4333432363135432dbccc894b667ef9e50aa0545eac006c98e52a98eb81ed23"
-    "dfb9e5f945d9184e06190d6499834a7a58d1919c082a7873e0fe219cda5380c537d2c8095a9a373432302722"
-    "d99b189294ee2d0c8df48c4c294afa832784f1e4400c470265c9c894904840cd982686c0c0342725379a63cd"
-    "8e207fa36449904b415e069b006acb42fcab04b60e925bcdd1b2aba109511976d04499796c6c2c00"
+    "0128b52ffd64e902b506000246151a704b759caf18f784d55b236f1157718c94bf9248c3f0a4ffff958cb1ab"
+    "8f47f03fbbd6832a513a60fd917eae1976d92e2e45e3d09442b2ce115c09e52de8c63506c22c9a7b8959dee0"
+    "00a5298dac69c193ba09012b2010768ce2ac0315a352883803b43f94dd1c7a23179b26e4ef559189af49002b"
+    "3b9385002c3be82200c93dc077e2442e094b9b56ec99044462a09f3170230550193b449da3f0433894a180fc"
+    "2515f731519f2e18c2c10104dd830e7a82418c67a21814f0c757de59c0e6339145c26cefa0d12570feda6a7c"
+    "2e60641d06cb370b82"
 )

@@ -21,7 +21,7 @@ PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(en
 LOCK: dict[str, Any] = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
 LOCKED = {one["name"]: one for one in LOCK["package"]}
 PUBLIC_HOSTS = {"pypi.org", "files.pythonhosted.org"}
-MAX_DISTRIBUTIONS = 31
+MAX_DISTRIBUTIONS = 32
 """How many distributions a plain `pip install loopagent` brings, itself not counted."""
 COMES_WITH = {
     "pydantic-core": "pydantic",

@@ -63,7 +63,7 @@ CORE_MAY_IMPORT = frozenset(
         "types",
         "typing",
         "unicodedata",
-        "zlib",
+        "zstandard",
     }
 )
 """The whole world of the core: computing, no clock, no chance, no input and output."""
