@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +225,7 @@ async def test_only_one_of_two_answers_wins(tmp_path: Path) -> None:
 async def test_a_run_that_cannot_be_saved_is_let_go_and_taken_up_again(tmp_path: Path) -> None:
     @action(effects="read")
     async def big() -> str:
-        return "".join(chr(0x4E00 + (one * 7919) % 20000) for one in range(400_000))
+        return "".join(sha256(str(one).encode()).hexdigest() for one in range(16_000))
 
     calls = {"type": "Actions", "actions": [{"name": "big", "params": {}}]}
     script: list[Any] = [
