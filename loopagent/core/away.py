@@ -16,11 +16,15 @@ UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 def tell(tx: Tx) -> None:
-    """Say how long ago the last reply was; only where that is long."""
+    """Say how long ago the last reply was, where that is long."""
     state = tx.state
-    gone = duration(tx.at - state.replied_at)
+    if not state.replied_at:
+        return
+    gone_seconds = tx.at - state.replied_at
+    if gone_seconds < state.spec.context.away_seconds:
+        return
     text = (
-        f"{gone} passed since your last reply. What happened meanwhile is in the results and "
+        f"{duration(gone_seconds)} passed since your last reply. What happened meanwhile is in the results and "
         "messages of this turn; what you knew before may be out of date."
     )
     state.notices = (text, *state.notices)

@@ -85,8 +85,13 @@ def _ready(tx: Tx, calls: list[Call]) -> list[tuple[Call, Any]]:
         spec = plain.get(name)
         if spec is None:
             spec = _spec_of(state, call)
-            reads = name and spec is not None and spec.effects == "read" and not asked
-            if reads and spec is not None and state.spec.approval_of(spec) != "ask":
+            if (
+                name
+                and spec is not None
+                and spec.effects == "read"
+                and not asked
+                and state.spec.approval_of(spec) != "ask"
+            ):
                 plain[name] = spec
             elif _ask_or_refuse(tx, call, spec):
                 continue

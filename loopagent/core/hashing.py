@@ -20,4 +20,4 @@ def canonical_json(value: Any) -> str:
 
 def json_hash(value: Any) -> str:
     """SHA-256 of the canonical JSON, as hex."""
-    return hashlib.sha256(_CANONICAL.encode(value).encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "replace")).hexdigest()

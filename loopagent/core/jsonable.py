@@ -51,14 +51,15 @@ _MAX_GROWTH = 12
 _SHORT = 4_000
 _SHORT_BYTES = _SHORT * _MAX_GROWTH
 """A text of fewer characters cannot be too large where so many bytes are allowed."""
-_SMALL = 10**18
-"""Neither can a number below that."""
 _REMEDY = "return text, numbers, lists, dicts, dataclasses or pydantic models"
 
 
 def storable(text: str) -> str:
     """`clean_text`, quicker for the most usual text."""
     return text if text.isascii() and "\0" not in text else clean_text(text)
+
+
+_SMALL = 10**18
 
 
 class NotJsonError(ValueError):
@@ -83,6 +84,12 @@ class TooLargeError(NotJsonError):
     """A value is larger, as JSON, than is allowed."""
 
 
+def is_short_number(value: Any) -> bool:
+    """Whether a value is a whole number, or true or false, that is written in a few characters."""
+    kind = type(value)
+    return kind is bool or (kind is int and -_SMALL < value < _SMALL)
+
+
 def to_jsonable(
     value: Any,
     *,
@@ -104,10 +111,9 @@ def to_jsonable(
     """
     most = math.inf if max_bytes is None else max_bytes
     if most >= _SHORT_BYTES:
-        kind = type(value)
-        if kind is str and len(value) < _SHORT:
+        if type(value) is str and len(value) < _SHORT:
             return text(value)
-        if kind is bool or (kind is int and -_SMALL < value < _SMALL):
+        if is_short_number(value):
             return value
     walk = _Walk(max_depth, most, text)
     form = walk.convert(value)

@@ -36,14 +36,18 @@ def reached(state: RunState, *, turn: bool = False) -> Reached | None:
 
     With `turn` the question is whether there is room for another planner call.
     """
-    limits = state.spec.limits
-    others = limits.max_seconds or limits.max_tokens or limits.max_cost_usd or state.ancestors
-    if not others and state.turn + state.below.turns < limits.max_turns:
-        return None  # as for most runs
+    if _only_turns(state) and state.turn + state.below.turns < state.spec.limits.max_turns:
+        return None
     for at, (name, value, maximum) in enumerate(_table(state)):
         if maximum is not None and value >= maximum and (turn or name != "maxTurns"):
             return Reached(name, value, maximum, own=at < len(RAISABLE))
     return None
+
+
+def _only_turns(state: RunState) -> bool:
+    """Whether no limit holds but that of the turns, as for most runs."""
+    limits = state.spec.limits
+    return not (limits.max_seconds or limits.max_tokens or limits.max_cost_usd or state.ancestors)
 
 
 def _table(state: RunState) -> Iterator[tuple[str, float, float | None]]:
@@ -115,10 +119,8 @@ SHORT = {"maxTurns": "turns", "maxSeconds": "seconds", "maxTokens": "tokens", "m
 
 def left(state: RunState) -> dict[str, float]:
     """What is left of each limit that is set, for the prompt: the least, where several hold."""
-    limits = state.spec.limits
-    others = limits.max_seconds or limits.max_tokens or limits.max_cost_usd or state.ancestors
-    if not others:
-        return {"turns": max(0, limits.max_turns - state.turn - state.below.turns)}
+    if _only_turns(state):
+        return {"turns": max(0, state.spec.limits.max_turns - state.turn - state.below.turns)}
     found: dict[str, float] = {}
     for name, used, top in _table(state):
         if top is not None:

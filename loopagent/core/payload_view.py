@@ -45,9 +45,13 @@ DETAILS: Final = (
 """From generous to bare: the first that fits is taken."""
 
 
+def _seen(state: RunState) -> Any:
+    return rules_of(state.spec.payload.read).filter(state.payload)
+
+
 def seen_json(state: RunState) -> str:
     """What the agent may read of the payload, as JSON. All of it is seldom different from the turn before."""
-    seen = rules_of(state.spec.payload.read).filter(state.payload)
+    seen = _seen(state)
     try:
         return payload_json(state).decode() if seen is state.payload else compact_json(seen)
     except ValueError:  # half a surrogate pair, or nested very deeply
@@ -69,8 +73,7 @@ def outline_members(state: RunState, text: str) -> str:
         f"{len(text)} chars, too long to be shown whole: this is its outline, where {CUT} stands for what is left out. "
         f'Look at parts with artifactToolCalls, artifactId "{HANDLE}", before you change them.'
     )
-    seen = rules_of(state.spec.payload.read).filter(state.payload)
-    shown = {"payloadNote": note, "payloadOutline": outline(seen, most)}
+    shown = {"payloadNote": note, "payloadOutline": outline(_seen(state), most)}
     return compact_json(shown)[1:-1]
 
 

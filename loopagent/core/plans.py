@@ -99,6 +99,8 @@ def switched(tx: Tx, event: ModeChanged, by: DecidedBy) -> bool:
 def tell_mode(tx: Tx) -> None:
     """Tell the model of a switch, once, right before it is asked; one that was taken back leaves no trace."""
     plan = tx.state.plan
+    if plan.mode is None and plan.told is None:
+        return  # never switched
     now = policy.mode(tx.state)
     before = plan.told or policy.defined_mode(tx.state)
     if now == before:

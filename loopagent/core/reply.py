@@ -150,9 +150,9 @@ class _Case:
             self._set("nextStep", "next_step", None)
             self.warnings.append("nextStep: Retry ignored beside the completion")
             return self._complete()
-        allowed = self.rules.allowed_steps
-        if allowed is not None and kind not in allowed:
-            names, got = ", ".join(sorted(allowed)) or "none", shorten(kind)
+        if not self._allows(kind):
+            names = ", ".join(sorted(self.rules.allowed_steps or ())) or "none"
+            got = shorten(kind)
             message = f"expected a step this agent may use ({names}), got {got}"
             return _refused(self.warnings, Problem("nextStep.type", message, got))
         if kind == "Chat":

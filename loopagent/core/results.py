@@ -44,10 +44,7 @@ def results_text(
     results: Sequence[dict[str, Any]], *, handle: Callable[[dict[str, object]], str]
 ) -> str:
     """The results message. `handle` names stored results; the model sees head, tail, size and that name."""
-    shown: list[dict[str, Any]] = []
-    for one in results:
-        plain = type(one.get("result")) is str and "media" not in one and ALL not in one
-        shown.append(one if plain else _shown(one, handle))
+    shown = [_shown(one, handle) for one in results]
     return compact_json({"results": shown})
 
 

@@ -91,9 +91,7 @@ def _finish(tx: Tx, step: StepInProgress, done: Done) -> None:
         text = results_text(done.results, handle=lambda one: handle_of(tx, one))
         size = tx.say("user", "results", text)
         made.note(tx, done)
-        view = tx.state.view
-        if size >= tx.state.spec.context.stub_bytes or view.latest or view.outdated:
-            superseded.note(tx, done.calls if step.request["type"] == "Actions" else (), size)
+        superseded.note(tx, done.calls if step.request["type"] == "Actions" else (), size)
     if done.said or done.skills or done.notices:
         _pass_on(tx, done)
     if step.notes:
@@ -173,11 +171,9 @@ def _hand_over(tx: Tx) -> None:
     """Give the model what waited for the turn boundary: the engine's notices, then one message of a person."""
     if tx.state.inline:
         inline.hand_over(tx)
+    plans.tell_mode(tx)
+    away.tell(tx)
     state = tx.state
-    if state.plan.mode is not None or state.plan.told is not None:
-        plans.tell_mode(tx)
-    if state.replied_at and tx.at - state.replied_at >= state.spec.context.away_seconds:
-        away.tell(tx)
     if state.notices:
         alone = len(state.notices) == 1
         tx.say("user", "feedback", "\n\n".join(state.notices))

@@ -32,8 +32,6 @@ KEY_CHARS = 16
 def note(tx: Tx, calls: Sequence[MadeCall], size: int) -> None:
     """Take in that results were just said, and mark those before them that they replace.
 
-    Short results give way to nothing; call it for them only where others could give way to them.
-
     Args:
         tx: The transition; its last message is that of the results.
         calls: The calls that brought them, all of the step.
@@ -41,6 +39,8 @@ def note(tx: Tx, calls: Sequence[MadeCall], size: int) -> None:
     """
     state, view = tx.state, tx.state.view
     long = size >= state.spec.context.stub_bytes
+    if not (long or view.latest or view.outdated):
+        return  # too short to give way to anything, and nothing is there that could give way to it
     keys = _keys(tx, calls)
     if not keys:
         return

@@ -14,15 +14,6 @@ _SHARED: Final = frozenset({dict, list})
 """Types of JSON values that somebody else could change."""
 
 
-def event_json(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON object without what is None, that shares nothing with the one it was made from."""
-    return {
-        key: copied(value) if type(value) in _SHARED else value
-        for key, value in data.items()
-        if value is not None
-    }
-
-
 def json_of(table: Table, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON object of a model with these fields; it shares nothing with them, and what is None is left out."""
     made: dict[str, Any] = {}

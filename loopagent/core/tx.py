@@ -86,7 +86,7 @@ class Tx:
         state = self.state
         state.messages += 1
         self.messages.append(Message(state.messages, role, kind, text, state.turn))
-        size = len(text) if text.isascii() else size_of(text)
+        size = size_of(text)
         state.shown_bytes += size
         if kind in SHRINK and size >= state.spec.context.stub_bytes:
             fresh = with_fresh(state.view.fresh, state.turn, state.messages, size)

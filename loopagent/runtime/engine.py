@@ -300,8 +300,7 @@ class Engine:
         live.state = transition.state
         live.version += 1
         live.view.follow(transition.state, transition.messages)
-        followed = live.reply is not None or live.early is not None
-        in_vain = live.settle(transition.facts) if followed else ()
+        in_vain = live.settle(transition.facts)
         if stored is not None:
             self._bus.announce(*stored, live.progress)
         self._children.committed(live)

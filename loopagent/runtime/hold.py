@@ -61,14 +61,11 @@ class Hold:
         ):
             self._keep_back(live, commit)
             return None
-        commits = (*live.held, commit)
-        first_seq = await self._store.commit(*commits)
-        live.held = []
-        return commits, first_seq
+        return await self.store(live, commit)
 
-    async def store(self, live: Live) -> Stored:
-        """Store what was kept back; there is something."""
-        commits = tuple(live.held)
+    async def store(self, live: Live, *further: Commit) -> Stored:
+        """Store what was kept back, and more; together there is something."""
+        commits = (*live.held, *further)
         first_seq = await self._store.commit(*commits)
         live.held = []
         return commits, first_seq

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopagent.action import Keeping
 from loopagent.core.artifact_kinds import kind_of
+from loopagent.core.jsonable import is_short_number
 from loopagent.core.results import STORED
 from loopagent.ports import StoredArtifact
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 
 AS_USUAL = Keeping()
-_SMALL = 10**18
-"""A number below that is never too long."""
 HEAD_SHARE = 0.75
 """Part of the shown text of a long result that comes from its start; the rest comes from its end."""
 
@@ -33,10 +32,9 @@ def _stays(outcome: Outcome, cap_chars: int, *, always: bool) -> bool:
         return True
     if always:
         return False
-    kind = type(value)
-    if kind is str:
+    if type(value) is str:
         return len(value) <= cap_chars
-    if kind is bool or (kind is int and -_SMALL < value < _SMALL):
+    if is_short_number(value):
         return True
     posing = isinstance(value, dict) and STORED in value
     return not posing and len(outcome.text()) <= cap_chars

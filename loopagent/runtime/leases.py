@@ -108,7 +108,7 @@ class Leases:
         """Claimed by `claim_due`, and not taken by anybody here yet."""
         self._put_off: dict[str, float] = {}
         """Runs that are left alone for a while, and when their leases are given back."""
-        self.failures: dict[str, int] = {}
+        self._failures: dict[str, int] = {}
         self._returning: set[asyncio.Task[None]] = set()
         self.holder: Holder | None = None
         """Who is told what becomes of leases."""
@@ -193,12 +193,13 @@ class Leases:
         if live is not None:
             live.owned = False
         self._claimed.discard(run_id)
-        failures = self.failures[run_id] = self.failures.get(run_id, 0) + 1
+        failures = self._failures[run_id] = self._failures.get(run_id, 0) + 1
         self._put_off[run_id] = self._clock() + min(2.0 ** (failures - 1), LONGEST_PAUSE_SECONDS)
 
     def went_well(self, run_id: str) -> None:
         """What happened to a run was saved."""
-        self.failures.pop(run_id, None)
+        if self._failures:
+            self._failures.pop(run_id, None)
 
     async def give_up(self) -> None:
         """Give back what was left alone long enough, for whoever wants to try again."""

@@ -108,7 +108,7 @@ class ModelCalls:
             await report("model_retry", {"effect": effect.id, **notice_data(notice, self._mask)})
 
         models = [
-            self._schemas.held(self._models.get(name) or self.open(name), state.spec, on_retry)
+            self._schemas.held(self.open(name), state.spec, on_retry)
             for name in (state.model, *state.spec.fallback_models)
         ]
         request = self.request(live)

@@ -157,8 +157,7 @@ class Workers:
             return True
         finally:
             live.taken_up = False
-        if self._leases.failures:
-            self._leases.went_well(live.run_id)
+        self._leases.went_well(live.run_id)
         if live.queued and type(next(iter(live.queued.values()))) in WORK:
             return True
         self._engine.runs.rest(live)

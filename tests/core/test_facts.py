@@ -15,7 +15,7 @@ from loopagent.core.facts import FACT_TYPES, ActionStarted, FactData
 from loopagent.core.spending import Ancestor, Spent, Usage
 from loopagent.core.state import RunState
 from loopagent.core.steps.actions import Actions
-from loopagent.core.told import event_json, json_of
+from loopagent.core.told import json_of
 from tests.core.test_reply_properties import DATA
 
 
@@ -133,7 +133,7 @@ def test_the_quick_look_at_limits_finds_what_the_whole_one_finds(
 
 def test_what_is_told_without_a_model_is_what_its_model_dumps() -> None:
     told = {"callId": "1:a", "action": "a", "params": {"rows": [1]}, "skill": None}
-    made = event_json(told)
+    made = json_of(ActionStarted.table, {"call_id": "1:a", **told})
     assert list(made.items()) == list(
         ActionStarted(call_id="1:a", action="a", params={"rows": [1]})
         .model_dump(by_alias=True, exclude_none=True)
